@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory keys, regions and windows: one table for all workers, one access check, and the
+ * translation from an application's address to bytes. The control thread registers and
+ * releases; workers check, and change a key's state by compare-and-swap on one word.
+ *
+ * A key is a 24-bit random index and an 8-bit variant (the low byte). The index's low bits
+ * name the table's slot, the rest is a secret that the slot remembers.
+ */
+#ifndef MR_TABLE_H
+#define MR_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Access rights, numbered as enum ibv_access_flags. */
+enum mr_access {
+	MR_LOCAL_WRITE = 1,
+	MR_REMOTE_WRITE = 1 << 1,
+	MR_REMOTE_READ = 1 << 2,
+	MR_REMOTE_ATOMIC = 1 << 3,
+	MR_MW_BIND = 1 << 4,
+	MR_ZERO_BASED = 1 << 5,
+	MR_ON_DEMAND = 1 << 6,
+	MR_HUGETLB = 1 << 7,
+	MR_FLUSH_GLOBAL = 1 << 8,
+	MR_FLUSH_PERSISTENT = 1 << 9,
+	MR_ACCESS_MASK = 0xffff,
+	MR_RELAXED_ORDERING = 1 << 20, /* and the rest of the optional range: accepted, ignored */
+	MR_OPTIONAL_MASK = 0x3ff << 20,
+};
+
+/** Outcome of a check; every refusal has its own counter. */
+enum mr_result {
+	MR_OK = 0,
+	MR_NO_KEY,     /* no such index, or another variant */
+	MR_BAD_STATE,  /* invalidated, free or being deregistered */
+	MR_BAD_PD,     /* another protection domain, or a window bound to another QP */
+	MR_BAD_ACCESS, /* right not granted */
+	MR_BAD_RANGE,  /* outside the region, or wraps */
+	MR_RESULT_COUNT
+};
+const char *mr_result_name(enum mr_result r);
+
+enum mr_type {
+	MR_TYPE_NONE = 0,
+	MR_TYPE_REGION,
+	MR_TYPE_WINDOW_1,
+	MR_TYPE_WINDOW_2A,
+	MR_TYPE_WINDOW_2B,
+	MR_TYPE_FAST_REG,
+};
+
+enum mr_state {
+	MR_STATE_EMPTY = 0, /* slot unused */
+	MR_STATE_FREE,	    /* key exists, invalidated or not yet bound */
+	MR_STATE_VALID,
+	MR_STATE_DYING, /* being deregistered: waits for workers and copiers */
+};
+
+/** How the bytes of a segment are reached (docs/design.md, memory). */
+enum mr_seg_kind {
+	MR_SEG_DIRECT,	/* mapped here: ptr */
+	MR_SEG_FOREIGN, /* in the client's process only: remote, through a copier */
+};
+
+/** A run of bytes of a region. Segments are sorted by start and leave no gap. */
+struct mr_seg {
+	uint64_t start;	 /* offset from the region's beginning */
+	uint64_t length; /* bytes */
+	enum mr_seg_kind kind;
+	uint8_t *ptr;	 /* MR_SEG_DIRECT: address in this process */
+	uint64_t remote; /* MR_SEG_FOREIGN: address in the client's process */
+};
+
+/** What the control thread says of a region to be registered. */
+struct mr_desc {
+	enum mr_type type;
+	uint32_t pd;	 /* protection domain's number */
+	uint32_t access; /* enum mr_access, validated by mr_access_valid() */
+	uint64_t iova;	 /* address of the first byte as work requests and peers name it */
+	uint64_t length; /* bytes, up to 2^48 */
+	const struct mr_seg *segs; /* copied */
+	uint32_t num_segs;
+	void *lane;  /* copier lane of foreign segments, opaque here; NULL if there are none */
+	void *owner; /* opaque to this library: the control thread's object */
+};
+
+struct mr_table;
+struct mr; /* an entry; fields are in mr_table_priv.h */
+
+/** A checked access: valid until the worker's next quiescent point. */
+struct mr_ref {
+	struct mr *mr;
+	uint64_t offset; /* of the access within the region */
+	uint8_t *ptr;	 /* the whole access is contiguous here; NULL: use mr_segment() */
+};
+
+/**
+ * Create a table for up to `capacity` keys (rounded up to a power of two, at most 2^24).
+ * @return NULL without memory. Not thread-safe; the table is then read by any thread.
+ */
+struct mr_table *mr_table_create(uint32_t capacity);
+void mr_table_free(struct mr_table *t);
+/** Keys in use, of any state. Any thread. */
+uint32_t mr_table_count(const struct mr_table *t);
+
+/** Whether this combination of rights is allowed (C10-74: remote write or atomic needs local write). */
+bool mr_access_valid(uint32_t access);
+
+/**
+ * Register. Control thread only.
+ * @param key out: lkey and rkey.
+ * @return 0; -EINVAL (range wraps, segments do not cover, rights), -ENOMEM, -ENOSPC (table full).
+ */
+int mr_register(struct mr_table *t, const struct mr_desc *d, uint32_t *key);
+
+/**
+ * First half of deregistration: from now on every new check fails. The caller then waits
+ * until all workers passed a quiescent point and mr_busy() is false, and calls mr_release().
+ * @return 0, -ENOENT, -EBUSY (windows are bound to it).
+ */
+int mr_kill(struct mr_table *t, uint32_t key);
+/** Whether copiers still hold references to a killed key. */
+bool mr_busy(const struct mr_table *t, uint32_t key);
+/** Second half: the slot is free again and gets another index. Returns the owner pointer. */
+void *mr_release(struct mr_table *t, uint32_t key);
+
+/**
+ * The one access check: key, variant, state, PD (or bound QP), right, range without overflow.
+ * Any worker; the result is good until its next quiescent point.
+ * @param qpn for windows of type 2.
+ * @param access needed rights, all of them; 0: any local read.
+ */
+enum mr_result mr_check(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t addr,
+			uint64_t len, uint32_t access, struct mr_ref *out);
+
+/**
+ * The run of bytes at a reference: for accesses whose ptr is NULL.
+ * @param off from the start of the access. @param run out: bytes contiguous from there.
+ * @param remote out: the client's address, for foreign segments.
+ * @return the address here, or NULL: foreign.
+ */
+uint8_t *mr_segment(const struct mr_ref *ref, uint64_t off, uint64_t *run, uint64_t *remote);
+
+/** The lane of foreign segments. */
+void *mr_lane(const struct mr_ref *ref);
+/** Hold a region while a copier works on it (it may be killed meanwhile, but is not released). */
+void mr_hold(struct mr *mr);
+void mr_unhold(struct mr *mr);
+/** Whether a held reference may still be used to write: false once killed or invalidated. */
+bool mr_still_valid(const struct mr_ref *ref, uint32_t key);
+
+/**
+ * LOCAL_INV and SEND with invalidate: VALID -> FREE by compare-and-swap. Any worker.
+ * Regions of mr_register() and windows of type 1 are not invalidatable: MR_BAD_ACCESS.
+ */
+enum mr_result mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn);
+
+#endif /* MR_TABLE_H */
