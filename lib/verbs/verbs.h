@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What every transport shares: queue pairs and their state table, completion queues, the
+ * shadow copies of work requests, moving payload between packets and registered memory, and
+ * the run list. One struct verbs_worker a worker; nothing here is shared between workers but
+ * the key table, and nothing reads a clock.
+ *
+ * Objects are made and freed by the control thread, which hands them to the worker by
+ * message; from then on only that worker touches them.
+ */
+#ifndef VERBS_H
+#define VERBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base_status.h"
+#include "mr_table.h"
+#include "ring_abi.h"
+#include "ring_cq.h"
+#include "ring_wq.h"
+
+struct net_neigh;
+struct verbs_qp;
+struct verbs_worker;
+
+/** QP types, as enum ibv_qp_type. */
+enum verbs_qp_type {
+	VERBS_QPT_GSI = 1,
+	VERBS_QPT_RC = 2,
+	VERBS_QPT_UC = 3,
+	VERBS_QPT_UD = 4,
+	VERBS_QPT_XRC_SEND = 9,
+	VERBS_QPT_XRC_RECV = 10,
+};
+
+/** Asynchronous events, as enum ibv_event_type. */
+enum verbs_event {
+	VERBS_EVENT_CQ_ERR = 0,
+	VERBS_EVENT_QP_FATAL = 1,
+	VERBS_EVENT_QP_REQ_ERR = 2,
+	VERBS_EVENT_QP_ACCESS_ERR = 3,
+	VERBS_EVENT_COMM_EST = 4,
+	VERBS_EVENT_SQ_DRAINED = 5,
+	VERBS_EVENT_SRQ_LIMIT_REACHED = 15,
+	VERBS_EVENT_QP_LAST_WQE_REACHED = 16,
+};
+
+/* ---- completion queues ------------------------------------------------------------------ */
+
+/** One worker's end of a CQ. */
+struct verbs_cq_end {
+	struct ring_cq_prod prod; /* prod.ring == NULL: this worker has no sub-ring yet */
+	struct verbs_cq *cq;
+	struct verbs_cq_end *dirty_next; /* on the worker's list of CQs completed to this burst */
+	bool dirty;
+	bool solicited; /* since the last look at `armed` */
+	uint32_t armed_seen; /* last arming answered */
+};
+
+struct verbs_cq {
+	uint32_t cqn;
+	uint32_t num_workers;
+	struct ring_cq_daemon *daemon;
+	const struct ring_cq_client *client;
+	void *owner;  /* the control thread's object */
+	_Atomic bool overrun;
+	struct verbs_cq_end end[]; /* by worker id, cache-line aligned by verbs_cq_size() */
+};
+
+/* ---- shadows of work requests ------------------------------------------------------------ */
+
+struct verbs_sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+#define VERBS_WQE_SGES 4 /* in the shadow itself; more live in a block of their own */
+
+struct verbs_sgl_block {
+	struct verbs_sgl_block *next;
+	struct verbs_sge sge[RING_MAX_SGE];
+};
+
+/** A gather or scatter list; `sge` points into the shadow or to a block. */
+struct verbs_sgl {
+	const struct verbs_sge *sge;
+	uint32_t num;
+};
+
+/**
+ * A send request, copied out of shared memory once and checked. Lives from being started to
+ * its completion. The transport's own words are at its disposal.
+ */
+struct verbs_wqe {
+	struct verbs_wqe *next; /* the QP's started requests, oldest first */
+	uint32_t wqe_index;
+	uint8_t opcode; /* enum ring_wr_opcode */
+	uint8_t flags;	/* enum ring_wr_flag */
+	uint8_t num_sge;
+	uint8_t num_slots;
+	uint32_t length; /* bytes of the message */
+	uint32_t imm;	 /* network order, or key to invalidate */
+	uint32_t rkey;
+	uint32_t flush;
+	uint64_t remote_addr;
+	uint64_t compare_add;
+	uint64_t swap;
+	/* transport's */
+	uint32_t first_psn, last_psn;
+	uint32_t ssn;	/* send sequence number: for end-to-end credits */
+	uint32_t done;	/* bytes (READ: received so far) */
+	uint8_t tstate; /* transport's state of this request */
+	uint8_t status; /* enum wc_status to complete with, when it is its turn */
+	uint16_t reserved;
+	struct verbs_sgl_block *block; /* when num_sge > VERBS_WQE_SGES */
+	struct verbs_sge sge[VERBS_WQE_SGES];
+};
+
+/** A receive request, copied out once. */
+struct verbs_rwqe {
+	uint32_t wqe_index;
+	uint32_t length; /* sum of the SGEs */
+	uint8_t num_sge;
+	uint8_t num_slots;
+	bool valid;
+	struct verbs_sgl_block *block;
+	struct verbs_sge sge[VERBS_WQE_SGES];
+};
+
+/* ---- queue pairs --------------------------------------------------------------------------- */
+
+enum verbs_dir {
+	VERBS_TX, /* gathering for packets to be sent */
+	VERBS_RX, /* placing what was received, and atomics */
+	VERBS_DIRS
+};
+
+#define VERBS_QP_SIG_ALL 1u
+
+/** The part of a QP that all transports share; a transport's QP starts with it. */
+struct verbs_qp {
+	uint32_t qpn;
+	uint8_t type;	     /* enum verbs_qp_type */
+	uint8_t state;	     /* enum ring_qp_state; the worker's copy is the truth once bound */
+	uint8_t flags;	     /* VERBS_QP_* */
+	bool on_run_list;
+	uint32_t pd;
+	uint32_t access;     /* rights granted to the peer: MR_REMOTE_* */
+	struct verbs_cq *send_cq;
+	struct verbs_cq *recv_cq;
+	struct verbs_srq *srq;
+	struct ring_qp_daemon *daemon;
+	struct verbs_qp *run_next;
+	void *owner; /* the control thread's object */
+	struct ring_wq_cons sq;
+	struct ring_wq_cons rq;
+	struct verbs_wqe *wqe_head, *wqe_tail; /* started, not completed */
+	struct verbs_io *io[VERBS_DIRS];       /* pending foreign access: that direction is parked */
+	int32_t deficit;     /* bytes it may send in this round */
+	uint16_t max_inline;
+	uint8_t max_send_sge, max_recv_sge;
+};
+
+/** Shared receive queue; see verbs_srq.c. */
+struct verbs_srq {
+	uint32_t srqn;
+	uint32_t pd;
+	const uint8_t *slots;
+	const _Atomic uint32_t *ring;	/* slot numbers, client-written */
+	struct ring_srq_daemon *daemon; /* head, moved by compare-and-swap */
+	const struct ring_srq_client *client;
+	uint32_t mask;
+	uint32_t limit;
+	uint8_t max_sge;
+	void *owner;
+};
+
+/* ---- foreign memory ------------------------------------------------------------------------ */
+
+enum verbs_io_op {
+	VERBS_IO_READ,	/* remote -> local */
+	VERBS_IO_WRITE, /* local -> remote, ascending, the last piece last */
+	VERBS_IO_CMP_SWAP,
+	VERBS_IO_FETCH_ADD,
+};
+
+#define VERBS_IO_PIECES (RING_MAX_SGE + 1)
+
+/**
+ * An access to memory that the worker does not touch itself. Given to host->io_submit();
+ * comes back through verbs_io_finish() on the same worker, exactly once, in lane order.
+ */
+struct verbs_io {
+	struct verbs_io *next;
+	struct verbs_qp *qp; /* NULL: the QP has gone, finish quietly */
+	void *lane;	     /* of all its pieces */
+	uint8_t op;	     /* enum verbs_io_op */
+	uint8_t dir;	     /* enum verbs_dir */
+	uint16_t num;
+	int status;	     /* out: 0, or -EFAULT and the like */
+	uint64_t compare_add, swap, original; /* host order */
+	struct {
+		uint64_t remote;
+		uint8_t *local;
+		uint32_t len;
+		uint32_t key;
+		struct mr *mr; /* held */
+	} piece[VERBS_IO_PIECES];
+};
+
+enum verbs_io_result {
+	VERBS_DONE,
+	VERBS_PENDING, /* qp->io[dir] is set; the transport parks that direction */
+	VERBS_ERROR,   /* *why tells */
+	VERBS_AGAIN,   /* no io structure free: try later, nothing was done */
+};
+
+/* ---- the worker's side of it all ------------------------------------------------------------ */
+
+/** What the surroundings (worker loop, simulator) do for verbs. Slow paths only. */
+struct verbs_host {
+	/** A CQ that was armed has completions: wake its client. */
+	void (*notify)(void *ctx, struct verbs_cq *cq);
+	/** Tell the control thread. obj is the verbs_qp, verbs_cq or verbs_srq. */
+	void (*event)(void *ctx, enum verbs_event event, void *obj);
+	/** Start a foreign access. */
+	void (*io_submit)(void *ctx, struct verbs_io *io);
+	void *ctx;
+};
+
+enum verbs_counter {
+	VERBS_C_WQE_STARTED,
+	VERBS_C_WQE_BAD,     /* malformed work requests */
+	VERBS_C_TAIL_BAD,    /* incredible queue indices */
+	VERBS_C_SHADOW_EMPTY,
+	VERBS_C_CQE,
+	VERBS_C_CQ_OVERRUN,
+	VERBS_C_NOTIFY,
+	VERBS_C_IO_SUBMIT,
+	VERBS_C_IO_FAULT,
+	VERBS_C_COUNT
+};
+
+struct verbs_worker {
+	uint32_t id;
+	uint32_t run_count;
+	uint64_t now; /* ns; set by the worker once a burst, stamped into completions */
+	struct mr_table *mrs;
+	struct verbs_host host;
+	struct verbs_qp *run_head, *run_tail;
+	struct verbs_cq_end *dirty;
+	struct verbs_wqe *free_wqes;
+	struct verbs_sgl_block *free_blocks;
+	struct verbs_io *free_ios;
+	uint64_t refused[MR_RESULT_COUNT]; /* by the access check, by reason */
+	uint64_t counter[VERBS_C_COUNT];
+	uint32_t shadows_used, blocks_used, ios_used; /* 0 when every QP is idle */
+	void *memory; /* the pools */
+	size_t memory_size;
+};
+
+/**
+ * Make a worker's pools: `shadows` send requests in flight at once, `blocks` long lists,
+ * `ios` foreign accesses. @return 0 or -ENOMEM. Not thread-safe.
+ */
+int verbs_worker_init(struct verbs_worker *w, uint32_t id, struct mr_table *mrs,
+		      const struct verbs_host *host, uint32_t shadows, uint32_t blocks,
+		      uint32_t ios);
+void verbs_worker_fini(struct verbs_worker *w);
+
+/* ---- state table (verbs_qp_state.c), pure ---------------------------------------------------- */
+
+/** Attribute mask bits, as enum ibv_qp_attr_mask. */
+enum verbs_qp_attr_mask {
+	VERBS_QP_STATE = 1 << 0,
+	VERBS_QP_CUR_STATE = 1 << 1,
+	VERBS_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	VERBS_QP_ACCESS_FLAGS = 1 << 3,
+	VERBS_QP_PKEY_INDEX = 1 << 4,
+	VERBS_QP_PORT = 1 << 5,
+	VERBS_QP_QKEY = 1 << 6,
+	VERBS_QP_AV = 1 << 7,
+	VERBS_QP_PATH_MTU = 1 << 8,
+	VERBS_QP_TIMEOUT = 1 << 9,
+	VERBS_QP_RETRY_CNT = 1 << 10,
+	VERBS_QP_RNR_RETRY = 1 << 11,
+	VERBS_QP_RQ_PSN = 1 << 12,
+	VERBS_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	VERBS_QP_ALT_PATH = 1 << 14,
+	VERBS_QP_MIN_RNR_TIMER = 1 << 15,
+	VERBS_QP_SQ_PSN = 1 << 16,
+	VERBS_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	VERBS_QP_PATH_MIG_STATE = 1 << 18,
+	VERBS_QP_CAP = 1 << 19,
+	VERBS_QP_DEST_QPN = 1 << 20,
+	VERBS_QP_RATE_LIMIT = 1 << 25,
+};
+
+/**
+ * May a QP of this type go from cur to next with exactly these attributes?
+ * @return 0, or -EINVAL: nothing may be changed then (rocev2.md section 14).
+ */
+int verbs_qp_modify_check(enum verbs_qp_type type, unsigned int cur, unsigned int next,
+			  uint32_t mask);
+const char *verbs_qp_state_name(unsigned int state);
+/** Which states take posts and packets. */
+bool verbs_qp_may_receive(unsigned int state); /* RTR, RTS, SQD, SQE */
+
+/** Address vector, resolved by the control thread. */
+struct verbs_av {
+	uint8_t dgid[16]; /* IPv4 as ::ffff:a.b.c.d */
+	uint8_t sgid[16];
+	uint8_t smac[6];
+	uint16_t vlan;	  /* VLAN id, 0xffff: untagged */
+	uint16_t port;	  /* port index in the daemon */
+	uint8_t sl, tclass, hop_limit;
+	uint32_t flow_label;
+	struct net_neigh *neigh; /* next hop, referenced */
+};
+
+/** Values for a modify, host order; which count is told by the mask. */
+struct verbs_qp_attr {
+	uint8_t state, cur_state;
+	bool en_sqd_async_notify;
+	uint16_t pkey_index;
+	uint32_t access, qkey, dest_qpn, rq_psn, sq_psn;
+	uint32_t path_mtu; /* bytes */
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	struct verbs_av av;
+};
+
+/* ---- work requests (verbs_wqe.c) --------------------------------------------------------------- */
+
+/**
+ * Take the next send request: copy, check, append to the QP's started requests.
+ * @return 1 (*out set; out->status != WC_SUCCESS: malformed, complete it with that status
+ * and go to error), 0: none posted, -EAGAIN: no shadow free, -EBADMSG: indices or slot counts
+ * are incredible, the QP cannot go on.
+ */
+int verbs_sq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wqe **out);
+/** Whether a post waits to be started. Plain look, no fence. */
+bool verbs_sq_has_work(struct verbs_qp *qp);
+/**
+ * Take the next receive request of the RQ or SRQ.
+ * @return 1, 0: none (receiver not ready), -EAGAIN: no block free (treat as not ready),
+ * -EBADMSG as above; out->num_sge may exceed nothing. Malformed ones: 1 with out->valid false.
+ */
+int verbs_rq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *out);
+/** Receive requests posted and not taken, for end-to-end credits. */
+uint32_t verbs_rq_count(struct verbs_qp *qp);
+void verbs_rwqe_release(struct verbs_worker *w, struct verbs_rwqe *r);
+static inline struct verbs_sgl
+verbs_wqe_sgl(const struct verbs_wqe *q)
+{
+	return (struct verbs_sgl){q->block ? q->block->sge : q->sge, q->num_sge};
+}
+static inline struct verbs_sgl
+verbs_rwqe_sgl(const struct verbs_rwqe *r)
+{
+	return (struct verbs_sgl){r->block ? r->block->sge : r->sge, r->num_sge};
+}
+
+/* ---- payload (verbs_copy.c) ----------------------------------------------------------------------- */
+
+/**
+ * Gather `len` bytes from `off` of a send request's message into dst. Each source word is
+ * loaded once and the value goes both to dst and into *crc (CRC-32 state, continued).
+ * @param why out on VERBS_ERROR: the local status (LOC_PROT_ERR).
+ * On VERBS_PENDING dst must stay valid until verbs_io_finish(), and *crc was not touched.
+ */
+enum verbs_io_result verbs_gather(struct verbs_worker *w, struct verbs_qp *qp,
+				  const struct verbs_wqe *wqe, uint32_t off, uint32_t len,
+				  uint8_t *dst, uint32_t *crc, enum wc_status *why);
+/** Gather from a region, for READ responses; ref comes from a fresh mr_check(). */
+enum verbs_io_result verbs_gather_ref(struct verbs_worker *w, struct verbs_qp *qp,
+				      const struct mr_ref *ref, uint32_t key, uint64_t off,
+				      uint32_t len, uint8_t *dst, uint32_t *crc);
+/**
+ * Scatter into a list, from `off` of it: SEND payload and READ responses. Needs local write.
+ * Ascending; the last bytes last. src must stay valid until finished when PENDING.
+ */
+enum verbs_io_result verbs_scatter(struct verbs_worker *w, struct verbs_qp *qp,
+				   struct verbs_sgl sgl, uint32_t off, const uint8_t *src,
+				   uint32_t len, enum wc_status *why);
+/** Place into a region: WRITE payload. */
+enum verbs_io_result verbs_place(struct verbs_worker *w, struct verbs_qp *qp,
+				 const struct mr_ref *ref, uint32_t key, uint64_t off,
+				 const uint8_t *src, uint32_t len);
+/**
+ * Remote atomic on 8 aligned bytes; host-order operands. On VERBS_DONE *original is set;
+ * when PENDING it is in the finished io.
+ */
+enum verbs_io_result verbs_atomic(struct verbs_worker *w, struct verbs_qp *qp,
+				  const struct mr_ref *ref, uint32_t key, bool cmp_swap,
+				  uint64_t compare_add, uint64_t swap, uint64_t *original);
+/**
+ * The surroundings return an io. Clears qp->io[dir] and gives the structure back to its pool;
+ * the caller then lets the transport go on, unless qp was NULL. Status and original are
+ * copied out first.
+ */
+struct verbs_qp *verbs_io_finish(struct verbs_worker *w, struct verbs_io *io, int *status,
+				 uint64_t *original);
+/** The QP dies or resets: what is pending finishes quietly. Returns true if something is. */
+bool verbs_io_abandon(struct verbs_qp *qp);
+
+/* ---- completions (verbs_cq.c) ------------------------------------------------------------------------ */
+
+size_t verbs_cq_size(uint32_t num_workers);
+/**
+ * Complete the QP's oldest started send request, which must be `wqe`: a CQE if it was
+ * signalled or failed, then the shadow is free.
+ */
+void verbs_complete_send(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wqe *wqe,
+			 enum wc_status status);
+struct verbs_recv_done {
+	enum wc_status status;
+	uint8_t opcode;	    /* enum ring_wc_opcode */
+	uint32_t cqe_flags; /* RING_CQE_WITH_IMM, _WITH_INV, _GRH, _SOLICITED */
+	uint32_t byte_len;
+	uint32_t imm;
+	uint32_t src_qpn;
+};
+/** Complete a receive request and release it. */
+void verbs_complete_recv(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *r,
+			 const struct verbs_recv_done *d);
+/** After a burst: one look at `armed` for each CQ completed to; wakes clients. */
+void verbs_cq_burst_end(struct verbs_worker *w);
+/**
+ * In ERR: complete all started, all posted sends and all posted receives with WR_FLUSH_ERR,
+ * in order (SRQ entries stay). Bounded by `max` completions.
+ * @return true when nothing is left at this moment.
+ */
+bool verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max);
+/** RESET: drop all without completions. */
+void verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp);
+
+/* ---- run list (verbs_run.c): deficit round robin ------------------------------------------------------ */
+
+enum verbs_run {
+	VERBS_RUN_MORE, /* has used its share and could go on */
+	VERBS_RUN_IDLE, /* nothing left to start */
+	VERBS_RUN_WAIT, /* an event (acknowledgement, timer, io, neighbour) will add it again */
+	VERBS_RUN_FULL, /* the transmit batch is full: ends the round, keeps its turn */
+};
+/** Put a QP that may have something to do on the list; idempotent. Sets `active`. */
+void verbs_run_add(struct verbs_worker *w, struct verbs_qp *qp);
+/** Take a QP off, wherever it stands (destroy, reset). */
+void verbs_run_remove(struct verbs_worker *w, struct verbs_qp *qp);
+/**
+ * Give each QP on the list (once, as it stood) a share of `quantum` bytes.
+ * step() runs the transport. @return QPs that did something.
+ */
+unsigned int verbs_run_round(struct verbs_worker *w, uint32_t quantum,
+			     enum verbs_run (*step)(void *arg, struct verbs_qp *qp), void *arg);
+
+#endif /* VERBS_H */
