@@ -107,7 +107,7 @@ void mr_table_free(struct mr_table *t);
 /** Keys in use, of any state. Any thread. */
 uint32_t mr_table_count(const struct mr_table *t);
 
-/** Whether this combination of rights is allowed (C10-74: remote write or atomic needs local write). */
+/** Whether these rights may stand together (C10-74: remote write or atomic needs local write). */
 bool mr_access_valid(uint32_t access);
 
 /**

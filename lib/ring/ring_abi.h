@@ -135,7 +135,7 @@ static_assert(sizeof(struct ring_qp_client) == 2 * RING_LINE, "ABI");
 struct ring_qp_daemon {
 	_Alignas(RING_LINE) _Atomic uint32_t active; /* on its worker's run list: no bell needed */
 	_Atomic uint32_t state;			     /* enum ring_qp_state */
-	_Atomic uint32_t worker;		     /* whose bell to ring; valid when state > INIT */
+	_Atomic uint32_t worker;		     /* whose bell to ring, when state > INIT */
 	uint32_t reserved[13];
 };
 static_assert(sizeof(struct ring_qp_daemon) == RING_LINE, "ABI");

@@ -162,7 +162,8 @@ enum roce_mask_bit {
 #define ROCE_FIRST ((roce_mask){ROCE_B_FIRST})
 #define ROCE_MIDDLE ((roce_mask){ROCE_B_MIDDLE})
 #define ROCE_LAST ((roce_mask){ROCE_B_LAST})
-#define ROCE_ONLY ((roce_mask){ROCE_B_ONLY}) /* one-packet messages; every request that is not SEND or WRITE too */
+/* One-packet messages; every request that is not SEND or WRITE too. */
+#define ROCE_ONLY ((roce_mask){ROCE_B_ONLY})
 #define ROCE_START ((roce_mask){ROCE_B_FIRST | ROCE_B_ONLY})
 #define ROCE_END ((roce_mask){ROCE_B_LAST | ROCE_B_ONLY})
 #define ROCE_IMM ((roce_mask){ROCE_B_IMM})
@@ -170,7 +171,8 @@ enum roce_mask_bit {
 #define ROCE_REQUEST ((roce_mask){ROCE_B_REQUEST})
 #define ROCE_RESPONSE ((roce_mask){ROCE_B_RESPONSE})
 #define ROCE_NEEDS_RWQE ((roce_mask){ROCE_B_NEEDS_RWQE}) /* takes a receive WQE from the queue */
-#define ROCE_RECV_COMP ((roce_mask){ROCE_B_RECV_COMP}) /* completes the receive WQE it or its First took */
+/* Completes the receive WQE it or its First took. */
+#define ROCE_RECV_COMP ((roce_mask){ROCE_B_RECV_COMP})
 #define ROCE_RETH ((roce_mask){ROCE_B_RETH})
 #define ROCE_AETH ((roce_mask){ROCE_B_AETH})
 #define ROCE_ATOMICETH ((roce_mask){ROCE_B_ATOMICETH})
