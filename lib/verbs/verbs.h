@@ -47,7 +47,7 @@ enum verbs_event {
 	VERBS_EVENT_QP_LAST_WQE_REACHED = 16,
 };
 
-/* ---- completion queues ------------------------------------------------------------------ */
+/* ---- completion queues ---------- */
 
 /** One worker's end of a CQ. */
 struct verbs_cq_end {
@@ -69,7 +69,7 @@ struct verbs_cq {
 	struct verbs_cq_end end[]; /* by worker id, cache-line aligned by verbs_cq_size() */
 };
 
-/* ---- shadows of work requests ------------------------------------------------------------ */
+/* ---- shadows of work requests ---------- */
 
 struct verbs_sge {
 	uint64_t addr;
@@ -130,7 +130,7 @@ struct verbs_rwqe {
 	struct verbs_sge sge[VERBS_WQE_SGES];
 };
 
-/* ---- queue pairs --------------------------------------------------------------------------- */
+/* ---- queue pairs ---------- */
 
 enum verbs_dir {
 	VERBS_TX, /* gathering for packets to be sent */
@@ -158,7 +158,7 @@ struct verbs_qp {
 	struct ring_wq_cons sq;
 	struct ring_wq_cons rq;
 	struct verbs_wqe *wqe_head, *wqe_tail; /* started, not completed */
-	struct verbs_io *io[VERBS_DIRS];       /* pending foreign access: that direction is parked */
+	struct verbs_io *io[VERBS_DIRS]; /* pending foreign access: that direction is parked */
 	int32_t deficit;     /* bytes it may send in this round */
 	uint16_t max_inline;
 	uint8_t max_send_sge, max_recv_sge;
@@ -178,7 +178,7 @@ struct verbs_srq {
 	void *owner;
 };
 
-/* ---- foreign memory ------------------------------------------------------------------------ */
+/* ---- foreign memory ---------- */
 
 enum verbs_io_op {
 	VERBS_IO_READ,	/* remote -> local */
@@ -218,7 +218,7 @@ enum verbs_io_result {
 	VERBS_AGAIN,   /* no io structure free: try later, nothing was done */
 };
 
-/* ---- the worker's side of it all ------------------------------------------------------------ */
+/* ---- the worker's side of it all ---------- */
 
 /** What the surroundings (worker loop, simulator) do for verbs. Slow paths only. */
 struct verbs_host {
@@ -271,7 +271,7 @@ int verbs_worker_init(struct verbs_worker *w, uint32_t id, struct mr_table *mrs,
 		      uint32_t ios);
 void verbs_worker_fini(struct verbs_worker *w);
 
-/* ---- state table (verbs_qp_state.c), pure ---------------------------------------------------- */
+/* ---- state table (verbs_qp_state.c), pure ---------- */
 
 /** Attribute mask bits, as enum ibv_qp_attr_mask. */
 enum verbs_qp_attr_mask {
@@ -333,7 +333,7 @@ struct verbs_qp_attr {
 	struct verbs_av av;
 };
 
-/* ---- work requests (verbs_wqe.c) --------------------------------------------------------------- */
+/* ---- work requests (verbs_wqe.c) ---------- */
 
 /**
  * Take the next send request: copy, check, append to the QP's started requests.
@@ -364,7 +364,7 @@ verbs_rwqe_sgl(const struct verbs_rwqe *r)
 	return (struct verbs_sgl){r->block ? r->block->sge : r->sge, r->num_sge};
 }
 
-/* ---- payload (verbs_copy.c) ----------------------------------------------------------------------- */
+/* ---- payload (verbs_copy.c) ---------- */
 
 /**
  * Gather `len` bytes from `off` of a send request's message into dst. Each source word is
@@ -407,7 +407,7 @@ struct verbs_qp *verbs_io_finish(struct verbs_worker *w, struct verbs_io *io, in
 /** The QP dies or resets: what is pending finishes quietly. Returns true if something is. */
 bool verbs_io_abandon(struct verbs_qp *qp);
 
-/* ---- completions (verbs_cq.c) ------------------------------------------------------------------------ */
+/* ---- completions (verbs_cq.c) ---------- */
 
 size_t verbs_cq_size(uint32_t num_workers);
 /**
@@ -438,7 +438,7 @@ bool verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int ma
 /** RESET: drop all without completions. */
 void verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp);
 
-/* ---- run list (verbs_run.c): deficit round robin ------------------------------------------------------ */
+/* ---- run list (verbs_run.c): deficit round robin ---------- */
 
 enum verbs_run {
 	VERBS_RUN_MORE, /* has used its share and could go on */

@@ -11,7 +11,7 @@ flags=()
 for f; do
 	if [ "$f" = @dpdk ]; then
 		read -ra more < <(pkg-config --cflags libdpdk)
-		flags+=("${more[@]}")
+		flags+=("${more[@]/#-I/-isystem}") # warnings are for our own
 	else
 		flags+=("$f")
 	fi
