@@ -162,6 +162,9 @@ run() {
 	elif [ $rc != 0 ]; then
 		failed=$((failed + 1))
 		faults+=("meson test -C $dir: exit status $rc")
+	elif [ $((p + f + s)) = 0 ] && [[ "$*" != *long* ]]; then
+		failed=$((failed + 1))
+		faults+=("meson test -C $dir $*: no such test")
 	fi
 }
 

@@ -25,7 +25,7 @@ packages() {
 		echo libdpdk-dev libbsd-dev libjansson-dev libpcap-dev libnuma-dev
 		;;
 	test)
-		echo check git clang clang-format libclang-rt-14-dev llvm-14
+		echo check zlib1g-dev git clang clang-format libclang-rt-14-dev llvm-14
 		echo shellcheck spin procps util-linux
 		;;
 	interop)

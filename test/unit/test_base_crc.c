@@ -7,7 +7,8 @@ START_TEST(crc__check_values)
 {
 	ck_assert_uint_eq(~crc32_update(CRC_INIT, "123456789", 9), 0xCBF43926);
 	ck_assert_uint_eq(~crc32c_update(CRC_INIT, "123456789", 9), 0xE3069283);
-	ck_assert_uint_eq(crc32_update(CRC_INIT, "\xff\xff\xff\xff\xff\xff\xff\xff", 8), CRC_ICRC_INIT);
+	ck_assert_uint_eq(
+		crc32_update(CRC_INIT, "\xff\xff\xff\xff\xff\xff\xff\xff", 8), CRC_ICRC_INIT);
 }
 END_TEST
 
