@@ -5,7 +5,8 @@
  * releases; workers check, and change a key's state by compare-and-swap on one word.
  *
  * A key is a 24-bit random index and an 8-bit variant (the low byte). The index's low bits
- * name the table's slot, the rest is a secret that the slot remembers.
+ * name the table's slot, the rest is a secret that the slot remembers. No key below 256 and
+ * none from 0xffffff00 on is ever given, so that 0, small constants and -1 name nothing.
  */
 #ifndef MR_TABLE_H
 #define MR_TABLE_H
@@ -32,16 +33,17 @@ enum mr_access {
 	MR_OPTIONAL_MASK = 0x3ff << 20,
 };
 
-/** Outcome of a check; every refusal has its own counter. */
+/** Outcome of a check, in the order of checking; callers count each refusal of its own. */
 enum mr_result {
 	MR_OK = 0,
-	MR_NO_KEY,     /* no such index, or another variant */
-	MR_BAD_STATE,  /* invalidated, free or being deregistered */
+	MR_NO_KEY,     /* no such index, another variant, or released */
+	MR_BAD_STATE,  /* invalidated, not yet bound, or being deregistered */
 	MR_BAD_PD,     /* another protection domain, or a window bound to another QP */
 	MR_BAD_ACCESS, /* right not granted */
 	MR_BAD_RANGE,  /* outside the region, or wraps */
 	MR_RESULT_COUNT
 };
+/** Its name in counters and traces: "bad_range". Never NULL. */
 const char *mr_result_name(enum mr_result r);
 
 enum mr_type {
@@ -75,13 +77,17 @@ struct mr_seg {
 	uint64_t remote; /* MR_SEG_FOREIGN: address in the client's process */
 };
 
-/** What the control thread says of a region to be registered. */
+/**
+ * What the control thread says of a key to be registered. A region starts VALID. Windows and
+ * fast-register keys start FREE, with a PD and no bytes, rights or address: binding gives those.
+ */
 struct mr_desc {
 	enum mr_type type;
-	uint32_t pd;	 /* protection domain's number */
-	uint32_t access; /* enum mr_access, validated by mr_access_valid() */
-	uint64_t iova;	 /* address of the first byte as work requests and peers name it */
-	uint64_t length; /* bytes, up to 2^48 */
+	uint32_t pd;		   /* protection domain's number */
+	uint32_t access;	   /* enum mr_access, validated by mr_access_valid() */
+	uint64_t iova;		   /* address of the first byte as work requests and peers name it;
+			  * ignored with MR_ZERO_BASED, where addresses are offsets */
+	uint64_t length;	   /* bytes, up to 2^48; 0: only accesses of no bytes succeed */
 	const struct mr_seg *segs; /* copied */
 	uint32_t num_segs;
 	void *lane;  /* copier lane of foreign segments, opaque here; NULL if there are none */
@@ -95,11 +101,13 @@ struct mr; /* an entry; fields are in mr_table_priv.h */
 struct mr_ref {
 	struct mr *mr;
 	uint64_t offset; /* of the access within the region */
-	uint8_t *ptr;	 /* the whole access is contiguous here; NULL: use mr_segment() */
+	uint8_t *ptr;	 /* the whole access is contiguous here; NULL: use mr_segment(). With an
+			  * access of no bytes it may point just behind the region */
 };
 
 /**
- * Create a table for up to `capacity` keys (rounded up to a power of two, at most 2^24).
+ * Create a table for up to `capacity` keys (rounded up to a power of two, at most 2^24). The
+ * fuller the index space, the fewer bits of a key are secret: 2^16 keys leave 16 of 32.
  * @return NULL without memory. Not thread-safe; the table is then read by any thread.
  */
 struct mr_table *mr_table_create(uint32_t capacity);
@@ -107,39 +115,55 @@ void mr_table_free(struct mr_table *t);
 /** Keys in use, of any state. Any thread. */
 uint32_t mr_table_count(const struct mr_table *t);
 
-/** Whether these rights may stand together (C10-74: remote write or atomic needs local write). */
+/**
+ * Whether this combination of rights is allowed: no unknown bit outside the optional range, and
+ * C10-74: remote write or atomic needs local write.
+ */
 bool mr_access_valid(uint32_t access);
 
 /**
  * Register. Control thread only.
  * @param key out: lkey and rkey.
- * @return 0; -EINVAL (range wraps, segments do not cover, rights), -ENOMEM, -ENOSPC (table full).
+ * @return 0; -EINVAL (type, range wraps, segments do not cover, foreign segments without a lane,
+ * rights), -ENOMEM, -ENOSPC (table full). On failure the table and *key are as before.
  */
 int mr_register(struct mr_table *t, const struct mr_desc *d, uint32_t *key);
 
 /**
  * First half of deregistration: from now on every new check fails. The caller then waits
- * until all workers passed a quiescent point and mr_busy() is false, and calls mr_release().
- * @return 0, -ENOENT, -EBUSY (windows are bound to it).
+ * until all workers passed a quiescent point and after that until mr_busy() is false, and calls
+ * mr_release(). Control thread only, like the two that follow. Here a key of a type 2 window or
+ * a fast-register key is named by its index alone, since consumers change the variant.
+ * @return 0, -ENOENT (or killed already), -EBUSY (windows are bound to it; nothing changed).
  */
 int mr_kill(struct mr_table *t, uint32_t key);
-/** Whether copiers still hold references to a killed key. */
+/** Whether copiers still hold references to a killed or invalidated key. */
 bool mr_busy(const struct mr_table *t, uint32_t key);
-/** Second half: the slot is free again and gets another index. Returns the owner pointer. */
+/**
+ * Second half: the slot is free again and gets another index.
+ * @return the owner; NULL, and nothing done, when the key is not killed or still busy.
+ */
 void *mr_release(struct mr_table *t, uint32_t key);
 
 /**
  * The one access check: key, variant, state, PD (or bound QP), right, range without overflow.
- * Any worker; the result is good until its next quiescent point.
- * @param qpn for windows of type 2.
- * @param access needed rights, all of them; 0: any local read.
+ * Any worker; the result is good until its next quiescent point. Accesses of no bytes are
+ * checked like others: protocols that exempt them (C9-88, RFC 5041 section 5.2) do not call this.
+ * @param qpn the QP that asks, for windows of type 2.
+ * @param access needed rights, all of them; 0: a local read, which regions grant and windows don't.
+ * @param out written only with MR_OK.
  */
 enum mr_result mr_check(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t addr,
-			uint64_t len, uint32_t access, struct mr_ref *out);
+	uint64_t len, uint32_t access, struct mr_ref *out);
+
+/** Fetch the entry of a key that will be checked soon. Any key, any thread. */
+void mr_prefetch(const struct mr_table *t, uint32_t key);
 
 /**
  * The run of bytes at a reference: for accesses whose ptr is NULL.
- * @param off from the start of the access. @param run out: bytes contiguous from there.
+ * @param off from the start of the access.
+ * @param run out: bytes contiguous from there, perhaps more than the access has left: the caller
+ * takes the smaller. 0 behind the region's end.
  * @param remote out: the client's address, for foreign segments.
  * @return the address here, or NULL: foreign.
  */
@@ -147,16 +171,23 @@ uint8_t *mr_segment(const struct mr_ref *ref, uint64_t off, uint64_t *run, uint6
 
 /** The lane of foreign segments. */
 void *mr_lane(const struct mr_ref *ref);
-/** Hold a region while a copier works on it (it may be killed meanwhile, but is not released). */
+/**
+ * Hold a region while a copier works on it (it may be killed meanwhile, but is not released).
+ * Taken by the worker before its next quiescent point; dropped by any thread.
+ */
 void mr_hold(struct mr *mr);
 void mr_unhold(struct mr *mr);
 /** Whether a held reference may still be used to write: false once killed or invalidated. */
 bool mr_still_valid(const struct mr_ref *ref, uint32_t key);
 
 /**
- * LOCAL_INV and SEND with invalidate: VALID -> FREE by compare-and-swap. Any worker.
+ * LOCAL_INV: VALID -> FREE by compare-and-swap. Any worker. Complete, in the sense of the work
+ * request, when every other online worker has passed a quiescent point and mr_busy() is false.
  * Regions of mr_register() and windows of type 1 are not invalidatable: MR_BAD_ACCESS.
+ * A key that windows are bound to: MR_BAD_STATE.
  */
 enum mr_result mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn);
+/** For SEND with invalidate: a peer may not name a fast-register key without remote rights. */
+enum mr_result mr_invalidate_remote(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn);
 
 #endif /* MR_TABLE_H */
