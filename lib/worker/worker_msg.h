@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages between the control thread and the workers: all that crosses that border. A worker's
+ * mailbox is an rte_ring of pointers to these; replies come back the same way on the control
+ * thread's ring, the same structure with `status` filled in. Whoever enqueues towards a worker
+ * does: enqueue, fence, if (sleeping) kick (ring_kick.h). The sender owns the memory again when
+ * the reply is there; messages without reply are freed by the receiver's side through `done`.
+ */
+#ifndef WORKER_MSG_H
+#define WORKER_MSG_H
+
+#include "ring_abi.h"
+#include "verbs.h"
+
+struct rte_mbuf;
+struct worker_ctx;
+
+enum worker_msg_type {
+	/* control -> worker, each answered with the same message */
+	WORKER_MSG_CTX_ADD,	/* a context: its bells and words */
+	WORKER_MSG_CTX_DEL,	/* forget it; its QPs were removed before */
+	WORKER_MSG_BELL_CHUNK,	/* a further chunk of its bells */
+	WORKER_MSG_QP_BIND,	/* the QP is this worker's from now on; then as QP_MODIFY */
+	WORKER_MSG_QP_MODIFY,
+	WORKER_MSG_QP_QUERY,
+	WORKER_MSG_QP_UNBIND,	/* detach; answered when nothing of it is under way */
+	WORKER_MSG_CQ_SUB,	/* this worker's end of a CQ is ready, or a resize */
+	WORKER_MSG_CQ_DEL,	/* drop it from lists */
+	WORKER_MSG_NEIGH,	/* a neighbour was resolved or changed */
+	WORKER_MSG_QUIESCE,	/* answered after the next quiescent point */
+	/* control -> worker, not answered */
+	WORKER_MSG_TX,		/* send this finished packet */
+	WORKER_MSG_STOP,
+	/* copier -> worker */
+	WORKER_MSG_IO_DONE,
+	/* worker -> control, not answered */
+	WORKER_MSG_EVENT,	/* asynchronous event */
+	WORKER_MSG_RX_CTL,	/* a packet for the control thread: ARP, ND, ICMP errors, QP1 */
+	WORKER_MSG_NOTIFY,	/* wake a channel: the worker's own cap was reached */
+};
+
+struct worker_msg {
+	uint8_t type; /* enum worker_msg_type */
+	bool reply;   /* travels back */
+	int status;
+	uint64_t cookie; /* the sender's */
+	void (*done)(struct worker_msg *m); /* how to free it, where no reply is made */
+	union {
+		struct worker_ctx *ctx;
+		struct {
+			struct worker_ctx *ctx;
+			struct ring_bell_chunk *chunk;
+			uint32_t number;
+		} bell;
+		struct {
+			struct worker_ctx *ctx;
+			struct verbs_qp *qp;
+			uint32_t bell_slot; /* in ctx, over all its chunks */
+			uint32_t mask;
+			struct verbs_qp_attr attr; /* in; QUERY: out */
+		} qp;
+		struct {
+			struct verbs_cq *cq;
+			struct ring_cqe *ring;
+			const _Atomic uint32_t *cons;
+			uint32_t entries;
+		} cq;
+		struct {
+			struct net_neigh *neigh;
+		} neigh;
+		struct {
+			uint16_t port;
+			struct rte_mbuf *m;
+		} pkt; /* TX, RX_CTL */
+		struct {
+			enum verbs_event event;
+			void *obj;
+		} event;
+		struct verbs_io *io;
+		struct verbs_cq *notify;
+	};
+};
+
+/**
+ * A context as its workers know it. Made by the control thread, one for all workers; each
+ * worker has its own element of at[].
+ */
+struct worker_ctx {
+	uint32_t id;
+	uint32_t num_workers;
+	struct {
+		struct ring_bell_chunk *chunk[RING_BELL_CHUNKS];
+		struct ring_bell_daemon *daemon; /* need_kick */
+		struct verbs_qp **slots; /* bell slot -> QP, the worker's; grown by BELL_CHUNK */
+		uint32_t num_chunks;
+		int kick_fd;		 /* eventfd; watched edge-triggered, never read */
+		bool idle;		 /* not on the poll list: a kick wakes it */
+		uint64_t last_bell;	 /* ns */
+	} at[];
+};
+
+#endif /* WORKER_MSG_H */
