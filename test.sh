@@ -13,7 +13,7 @@ but the hours-long ones, or the meson suites that are named (unit, sim, ...).
 The last line is "N passed, N failed", with ", N skipped" where some were; the
 exit status is 0 only if nothing failed.
 
-  --quick           the unit tests alone: seconds
+  --quick           unit tests, style, headers that compile alone: seconds
   --ci              what CI runs: gcc release, a clang build without a warning,
                     clang with ASan and UBSan (build-asan/, without the suite
                     'slow'), TSan (build-tsan/, the suite 'tsan'), static checks
@@ -56,7 +56,7 @@ gcc) plain=build ;;
 clang) plain=build-clang ;;
 *) die "compiler '$compiler': gcc or clang" ;;
 esac
-[ "$tier" != quick ] || suites=(unit)
+[ "$tier" != quick ] || suites=(unit headers)
 
 if [ "$tier" = long ] && [ -z "${SOFTRNIC_LONG_LOG:-}" ]; then
 	mkdir -p docs/evidence

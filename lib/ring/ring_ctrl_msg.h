@@ -416,7 +416,7 @@ RING_CTRL_SIZE(ring_ctrl_import_rep, 32);
 
 /* ---- channels and CQs ---- */
 
-/** With the read end of a pipe, non-blocking: one byte for each notification (docs/design.md, 3.4). */
+/** With the read end of a pipe, non-blocking: a byte for each notification (design 3.4). */
 struct ring_ctrl_create_channel_rep {
 	int32_t status;
 	uint32_t handle;

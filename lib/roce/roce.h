@@ -96,7 +96,7 @@ struct roce_config {
 	struct net_tx_batch **tx; /* one a port, indexed by verbs_av.port */
 	uint32_t num_ports;
 	struct rte_mempool *tx_pool; /* room for headers and the path MTU in one segment */
-	/** Pass a packet to another worker's ring; false: full, the engine drops it. NULL: never. */
+	/** Pass a packet to another worker's ring; false: full, and it is dropped. NULL: never. */
 	bool (*handoff)(void *ctx, uint32_t worker, struct rte_mbuf *m);
 	void *ctx;
 	uint64_t seed;		  /* of the engine's randomness */
@@ -166,7 +166,7 @@ struct roce_qp_info {
 };
 void roce_qp_get_info(const struct verbs_qp *qp, struct roce_qp_info *info);
 
-/* ---- driving ---------------------------------------------------------------------------------- */
+/* ---- driving ---------- */
 
 /** Take packets: NET_UDP for port 4791, addressed to this host. The engine owns the mbufs. */
 void roce_input(struct roce *r, struct net_pkt *pkts, unsigned int n, uint64_t now);
