@@ -55,7 +55,8 @@ struct pmd_port_info {
 };
 
 struct pmd_port_stats {
-	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, rx_missed, rx_errors, rx_nombuf, tx_errors;
+	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+	uint64_t rx_missed, rx_errors, rx_nombuf, tx_errors;
 };
 
 /**

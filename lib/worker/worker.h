@@ -42,7 +42,7 @@ struct worker_device *worker_device_create(const struct worker_config *cfg, cons
 /** All clients are cut off (fatal event), all threads joined; workers must have stopped. */
 void worker_device_destroy(struct worker_device *d);
 
-/* ---- configuration of a port, control thread --------------------------------------------------- */
+/* ---- configuration of a port, control thread ---------- */
 
 /** Add or take away an own address, text as "192.0.2.1/24". @return 0 or -errno. */
 int worker_port_addr_add(struct worker_device *d, uint32_t port, const char *addr, uint16_t vlan);
@@ -51,7 +51,7 @@ int worker_port_addr_del(struct worker_device *d, uint32_t port, const char *add
 int worker_route_add(struct worker_device *d, uint32_t port, const char *prefix,
 		     const char *gateway);
 
-/* ---- workers ------------------------------------------------------------------------------------- */
+/* ---- workers ---------- */
 
 struct worker *worker_get(struct worker_device *d, uint32_t index);
 /** One iteration of the loop, bounded. @return work done (0: idle). On one thread always. */
@@ -60,7 +60,7 @@ unsigned int worker_poll(struct worker *w);
 void worker_main(struct worker *w);
 void worker_stop(struct worker *w);
 
-/* ---- control thread -------------------------------------------------------------------------------- */
+/* ---- control thread ---------- */
 
 /** Listen for clients on this path (mode 0666 unless the configuration says otherwise). */
 int worker_ctl_listen(struct worker_device *d, const char *path);
@@ -71,7 +71,7 @@ int worker_ctl_fd(struct worker_device *d);
 /** Handle what is ready, waiting at most timeout_ms (-1: for ever). @return events handled. */
 int worker_ctl_poll(struct worker_device *d, int timeout_ms);
 
-/* ---- what rnicctl and telemetry show --------------------------------------------------------------- */
+/* ---- what rnicctl and telemetry show ---------- */
 
 /**
  * Walk objects of a kind ("contexts", "pds", "mrs", "cqs", "qps", "ports", "workers",
