@@ -17,6 +17,7 @@
 	X(SHORT, "net_drop_short")		 /* ends inside a header */    \
 	X(SPLIT, "net_drop_split")		 /* headers over segments */   \
 	X(L2_SOURCE, "net_drop_l2_source")	 /* from a multicast MAC */    \
+	X(VLAN, "net_drop_vlan")		 /* VLAN 4095 */               \
 	X(IP_VERSION, "net_drop_ip_version")	 /* contradicts Ethertype */   \
 	X(IP_HDR_LEN, "net_drop_ip_hdr_len")	 /* IHL below 5 */             \
 	X(IP_OPTIONS, "net_drop_ip_options")	 /* UDP or TCP, IHL over 5 */  \
