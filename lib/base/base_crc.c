@@ -18,7 +18,7 @@ crc_init(void)
 {
 	if (crc_impl_now.name != NULL)
 		return;
-	crc_portable_init();
+	crc_tables_init();
 	for (unsigned int i = 0; crc_impl_now.name == NULL; i++) {
 		const struct crc_impl *impl = candidates[i]();
 

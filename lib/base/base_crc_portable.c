@@ -8,43 +8,14 @@
 
 #include "base_crc_priv.h"
 
-struct crc_tables crc32_tables;
-struct crc_tables crc32c_tables;
-
-static void
-tables_init(struct crc_tables *t, uint32_t poly)
-{
-	for (uint32_t b = 0; b < 256; b++) {
-		uint32_t r = b;
-
-		for (int i = 0; i < 8; i++)
-			r = (r >> 1) ^ (poly & -(r & 1));
-		t->slice[0][b] = r;
-	}
-	for (uint32_t b = 0; b < 256; b++) {
-		for (int k = 1; k < 8; k++) {
-			uint32_t r = t->slice[k - 1][b];
-
-			t->slice[k][b] = t->slice[0][r & 0xFF] ^ (r >> 8);
-		}
-	}
-}
-
-void
-crc_portable_init(void)
-{
-	tables_init(&crc32_tables, UINT32_C(0xEDB88320));
-	tables_init(&crc32c_tables, UINT32_C(0x82F63B78));
-}
-
 static inline uint32_t
 word(const struct crc_tables *t, uint32_t state, uint64_t w)
 {
 	w = le64toh(w) ^ state;
 	return t->slice[7][w & 0xFF] ^ t->slice[6][(w >> 8) & 0xFF] ^
-	       t->slice[5][(w >> 16) & 0xFF] ^ t->slice[4][(w >> 24) & 0xFF] ^
-	       t->slice[3][(w >> 32) & 0xFF] ^ t->slice[2][(w >> 40) & 0xFF] ^
-	       t->slice[1][(w >> 48) & 0xFF] ^ t->slice[0][w >> 56];
+		t->slice[5][(w >> 16) & 0xFF] ^ t->slice[4][(w >> 24) & 0xFF] ^
+		t->slice[3][(w >> 32) & 0xFF] ^ t->slice[2][(w >> 40) & 0xFF] ^
+		t->slice[1][(w >> 48) & 0xFF] ^ t->slice[0][w >> 56];
 }
 
 /* A null `dst` is a constant at each caller, so that the test goes away. */
