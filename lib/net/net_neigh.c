@@ -30,10 +30,12 @@ net_neigh_state_name(unsigned int state)
 	return state < NET_NEIGH_STATE_COUNT ? state_names[state] : "unknown";
 }
 
-const struct net_neigh_stats *
-net_neigh_stats(const struct net_neigh_table *t)
+COUNTERS_TABLE(net_neigh_counter_desc, NET_NEIGH_COUNTERS);
+
+const struct counter *
+net_neigh_counters(const struct net_neigh_table *t)
 {
-	return &t->stats;
+	return t->counter;
 }
 
 static void
@@ -98,7 +100,7 @@ event(struct neigh_entry *e, enum net_neigh_event ev)
 static void
 drop_pending(struct neigh_entry *e)
 {
-	e->n.table->stats.drop_pending += e->n_pending;
+	counter_add(&e->n.table->counter[NET_NEIGH_N_DROP_PENDING], e->n_pending);
 	rte_pktmbuf_free_bulk(e->pending, e->n_pending);
 	e->n_pending = 0;
 }
@@ -187,7 +189,7 @@ recycle(struct neigh_entry *e)
 	LIST_REMOVE(e, hash);
 	TAILQ_REMOVE(&t->unref, e, unref);
 	move(e, NEIGH_FREE);
-	t->stats.recycled++;
+	neigh_count(t, NET_NEIGH_N_RECYCLED);
 }
 
 struct neigh_entry *
@@ -199,7 +201,7 @@ net_neigh_create(struct net_neigh_table *t, const struct net_ip *ip, uint16_t vi
 		recycle(TAILQ_FIRST(&t->unref));
 	e = TAILQ_FIRST(&t->list[NEIGH_FREE]);
 	if (e == NULL) {
-		t->stats.drop_full++;
+		neigh_count(t, NET_NEIGH_N_DROP_FULL);
 		return NULL;
 	}
 	e->n.ip = *ip;
@@ -252,7 +254,7 @@ start(struct neigh_entry *e, uint64_t now)
 	struct net_neigh_table *t = e->n.table;
 
 	if (t->n_incomplete >= RTE_MAX(1u, t->capacity / 4)) {
-		t->stats.drop_incomplete++;
+		neigh_count(t, NET_NEIGH_N_DROP_INCOMPLETE);
 		clear_hint(e); /* so that the next use is noticed */
 		return false;
 	}
@@ -269,7 +271,7 @@ fail(struct neigh_entry *e, uint64_t now)
 	clear_hint(e);
 	drop_pending(e);
 	wait_for(e, NEIGH_RETRANS, now + NET_NEIGH_RETRANS_NS);
-	e->n.table->stats.failed++;
+	neigh_count(e->n.table, NET_NEIGH_N_FAILED);
 	event(e, NET_NEIGH_LOST);
 }
 
@@ -350,10 +352,10 @@ net_neigh_learn(struct neigh_entry *e, const struct rte_ether_addr *mac,
 	if (n != 0)
 		release(e, m, n);
 	if (!net_neigh_l2_usable(was)) {
-		t->stats.resolved++;
+		neigh_count(t, NET_NEIGH_N_RESOLVED);
 		event(e, NET_NEIGH_RESOLVED);
 	} else if (((was ^ is) & NET_NEIGH_MAC_MASK) != 0) {
-		t->stats.mac_changes++;
+		neigh_count(t, NET_NEIGH_N_MAC_CHANGES);
 		event(e, NET_NEIGH_CHANGED);
 	}
 }
@@ -371,13 +373,13 @@ net_neigh_queue(struct net_neigh *n, struct rte_mbuf *m)
 	}
 	if (net_neigh_l2_state(l2) != NET_NEIGH_INCOMPLETE) {
 		net_neigh_mark(n, 1);
-		n->table->stats.drop_pending++;
+		neigh_count(n->table, NET_NEIGH_N_DROP_PENDING);
 		rte_pktmbuf_free(m);
 		return;
 	}
 	/* The newest replaces the oldest (RFC 4861 7.2.2). */
 	if (e->n_pending == NET_NEIGH_PENDING) {
-		n->table->stats.drop_pending++;
+		neigh_count(n->table, NET_NEIGH_N_DROP_PENDING);
 		rte_pktmbuf_free(e->pending[0]);
 		e->n_pending--;
 		memmove(e->pending, e->pending + 1, e->n_pending * sizeof(e->pending[0]));

@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "base_counters.h"
 #include "net_addr.h"
 
 struct net_iface;
@@ -68,26 +69,23 @@ struct net_neigh_ops {
 	void *ctx;
 };
 
-/* Counters of a table: field, name. */
-#define NET_NEIGH_COUNTERS(X)                                                  \
-	X(solicits, "neigh_solicits")                                          \
-	X(replies, "neigh_replies")                                            \
-	X(resolved, "neigh_resolved")                                          \
-	X(failed, "neigh_failed")                                              \
-	X(mac_changes, "neigh_mac_changes")                                    \
-	X(conflicts, "neigh_conflicts")                                        \
-	X(recycled, "neigh_recycled")                                          \
-	X(drop_full, "neigh_drop_full")		/* no entry to be had */       \
-	X(drop_incomplete, "neigh_drop_incomplete") /* too many in doubt */    \
-	X(drop_pending, "neigh_drop_pending")	/* packet queue full or lost */\
-	X(drop_malformed, "neigh_drop_malformed")                              \
-	X(ignored, "neigh_ignored")		/* sound, but not for us */
-
-struct net_neigh_stats {
-#define X(field, name) uint64_t field;
-	NET_NEIGH_COUNTERS(X)
-#undef X
-};
+#define NET_NEIGH_COUNTERS(X) \
+	X(NET_NEIGH_N_SOLICITS, "neigh_solicits", "requests sent") \
+	X(NET_NEIGH_N_REPLIES, "neigh_replies", "answers sent") \
+	X(NET_NEIGH_N_RESOLVED, "neigh_resolved", "MAC became known") \
+	X(NET_NEIGH_N_FAILED, "neigh_failed", "nobody answered") \
+	X(NET_NEIGH_N_MAC_CHANGES, "neigh_mac_changes", "another MAC for the same address") \
+	X(NET_NEIGH_N_CONFLICTS, "neigh_conflicts", "others that use our address") \
+	X(NET_NEIGH_N_RECYCLED, "neigh_recycled", \
+		"unreferenced entries given to another address") \
+	X(NET_NEIGH_N_DROP_FULL, "neigh_drop_full", "no entry to be had") \
+	X(NET_NEIGH_N_DROP_INCOMPLETE, "neigh_drop_incomplete", "too many unresolved at a time") \
+	X(NET_NEIGH_N_DROP_PENDING, "neigh_drop_pending", \
+		"packets that waited in vain or too many") \
+	X(NET_NEIGH_N_DROP_MALFORMED, "neigh_drop_malformed", "ARP and ND that break a rule") \
+	X(NET_NEIGH_N_IGNORED, "neigh_ignored", "ARP and ND that do not concern us")
+COUNTERS_ENUM(net_neigh_counter, NET_NEIGH_COUNTERS, NET_NEIGH_COUNTER_COUNT);
+extern const struct counter_desc net_neigh_counter_desc[NET_NEIGH_COUNTER_COUNT];
 
 static inline enum net_neigh_state
 net_neigh_l2_state(uint64_t l2)
@@ -180,7 +178,8 @@ void net_neigh_tick(struct net_neigh_table *t, uint64_t now_ns);
 /** When to call net_neigh_tick() next; UINT64_MAX for an empty table. */
 uint64_t net_neigh_next_deadline(const struct net_neigh_table *t, uint64_t now_ns);
 
-const struct net_neigh_stats *net_neigh_stats(const struct net_neigh_table *t);
+/** NET_NEIGH_COUNTER_COUNT counters, which the control thread writes. */
+const struct counter *net_neigh_counters(const struct net_neigh_table *t);
 const char *net_neigh_state_name(unsigned int state);
 
 /** Calls @fn for every entry in use, for listings. */

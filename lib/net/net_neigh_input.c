@@ -30,7 +30,7 @@ conflict(const struct seen *s, const struct net_ip *ip, const struct rte_ether_a
 {
 	struct net_neigh_table *t = s->t;
 
-	t->stats.conflicts++;
+	neigh_count(t, NET_NEIGH_N_CONFLICTS);
 	if (t->last_defence == 0 || s->now - t->last_defence >= DEFENCE_NS) {
 		t->last_defence = s->now;
 		net_neigh_announce(t, ip, s->vid);
@@ -85,7 +85,7 @@ arp_reply(const struct seen *s, const struct net_arp *req)
 	uint8_t frame[NET_ARP_FRAME_MAX];
 	uint16_t len = net_arp_emit(&arp, &req->sha, net_vlan_tci(s->vid, 0), frame);
 
-	s->t->stats.replies++;
+	neigh_count(s->t, NET_NEIGH_N_REPLIES);
 	s->t->ops.send(s->t->ops.ctx, s->v->port, frame, len);
 }
 
@@ -127,7 +127,7 @@ input_arp(const struct seen *s, const struct net_pkt *p)
 
 	if (buf == NULL || net_arp_parse(buf, NET_ARP_LEN, &arp) != 0 ||
 			!rte_is_valid_assigned_ether_addr(&arp.sha)) {
-		s->t->stats.drop_malformed++;
+		neigh_count(s->t, NET_NEIGH_N_DROP_MALFORMED);
 		return;
 	}
 	if (rte_is_same_ether_addr(&arp.sha, &s->v->mac))
@@ -142,7 +142,7 @@ input_arp(const struct seen *s, const struct net_pkt *p)
 	if (v4_host(&arp.spa)) /* 0.0.0.0 asks whether an address is free (RFC 5227) */
 		arp_learn(s, &arp, for_us);
 	else if (!for_us)
-		s->t->stats.ignored++;
+		neigh_count(s->t, NET_NEIGH_N_IGNORED);
 }
 
 /* To the asker, or to all when the asker has no address yet (RFC 4861 7.2.4). */
@@ -163,7 +163,7 @@ advertise(const struct seen *s, const struct net_nd *ns)
 	uint8_t frame[NET_ND_FRAME_MAX];
 	uint16_t len;
 
-	s->t->stats.replies++;
+	neigh_count(s->t, NET_NEIGH_N_REPLIES);
 	if (dad) {
 		net_neigh_announce(s->t, &ns->target, s->vid);
 		return;
@@ -177,7 +177,7 @@ input_ns(const struct seen *s, const struct net_nd *nd)
 {
 	if (net_iface_find(s->v, &nd->target, s->vid) == NULL ||
 			net_iface_find(s->v, &nd->src, s->vid) != NULL) {
-		s->t->stats.ignored++;
+		neigh_count(s->t, NET_NEIGH_N_IGNORED);
 		return;
 	}
 	if (nd->has_mac && !net_ip_is_multicast(&nd->src))
@@ -198,7 +198,7 @@ input_na(const struct seen *s, const struct net_nd *nd)
 		return;
 	}
 	if (e == NULL || e->fixed) {
-		s->t->stats.ignored++;
+		neigh_count(s->t, NET_NEIGH_N_IGNORED);
 		return;
 	}
 	usable = net_neigh_l2_usable(neigh_l2(e));
@@ -235,9 +235,9 @@ input_nd(const struct seen *s, const struct net_pkt *p)
 		rc = net_nd_parse(buf, len, &nd);
 	if (rc != 0) {
 		if (rc == -EPROTONOSUPPORT)
-			s->t->stats.ignored++;
+			neigh_count(s->t, NET_NEIGH_N_IGNORED);
 		else
-			s->t->stats.drop_malformed++;
+			neigh_count(s->t, NET_NEIGH_N_DROP_MALFORMED);
 		return;
 	}
 	if (rte_is_same_ether_addr(&s->from, &s->v->mac))

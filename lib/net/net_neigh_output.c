@@ -56,7 +56,7 @@ net_neigh_solicit(struct neigh_entry *e, bool unicast)
 
 	if (src == NULL)
 		return; /* no address to ask from: the entry fails in its time */
-	t->stats.solicits++;
+	neigh_count(t, NET_NEIGH_N_SOLICITS);
 	if (net_ip_is_v4(&e->n.ip))
 		arp_request(t, &src->ip, &e->n.ip, unicast ? &mac : &broadcast, e->n.vid);
 	else

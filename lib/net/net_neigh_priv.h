@@ -47,7 +47,7 @@ struct net_neigh_table {
 	uint32_t n_referenced;
 	uint32_t bucket_mask;
 	uint64_t last_defence;
-	struct net_neigh_stats stats;
+	struct counter counter[NET_NEIGH_COUNTER_COUNT];
 	struct neigh_tailq list[NEIGH_LISTS];
 	struct neigh_tailq unref;
 	struct neigh_bucket *bucket;
@@ -70,6 +70,12 @@ static inline enum net_neigh_state
 neigh_state(const struct neigh_entry *e)
 {
 	return net_neigh_l2_state(neigh_l2(e));
+}
+
+static inline void
+neigh_count(struct net_neigh_table *t, enum net_neigh_counter c)
+{
+	counter_inc(&t->counter[c]);
 }
 
 /** An entry for a new address, NONE and unreferenced, or NULL when none is to be had. */

@@ -9,25 +9,17 @@
 #include "net_parse.h"
 #include "net_priv.h"
 
-static const char *const names[] = {
-#define X(suffix, name) [NET_DROP_##suffix] = name,
-	NET_DROP_LIST(X)
-#undef X
-	[NET_ARP] = "net_arp",
-	[NET_ND] = "net_nd",
-	[NET_ICMP_ECHO] = "net_icmp_echo",
-	[NET_ICMP_ERROR] = "net_icmp_error",
-	[NET_UDP] = "net_udp",
-	[NET_TCP] = "net_tcp",
-	[NET_OTHER] = "net_other",
+const struct counter_desc net_kind_desc[] = {
+	NET_DROP_LIST(COUNTERS_DESC_ITEM)
+	[NET_ARP] = { "arp", "ARP messages" },
+	[NET_ND] = { "nd", "ICMPv6 neighbour and router messages" },
+	[NET_ICMP_ECHO] = { "icmp_echo", "echo requests" },
+	[NET_ICMP_ERROR] = { "icmp_error", "ICMP errors" },
+	[NET_UDP] = { "udp", "UDP packets" },
+	[NET_TCP] = { "tcp", "TCP segments" },
+	[NET_OTHER] = { "other", "frames for another stack" },
 };
-static_assert(RTE_DIM(names) == NET_KIND_COUNT, "a name for each kind");
-
-const char *
-net_kind_name(unsigned int kind)
-{
-	return kind < NET_KIND_COUNT ? names[kind] : "net_unknown";
-}
+static_assert(RTE_DIM(net_kind_desc) == NET_KIND_COUNT, "a name for each kind");
 
 /* Why @len bytes at @off cannot be read in place. */
 static enum net_kind

@@ -10,27 +10,26 @@
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 
+#include "base_counters.h"
 #include "net_addr.h"
 
-/* Reasons to drop: suffix, counter name. */
-#define NET_DROP_LIST(X)                                                       \
-	X(SHORT, "net_drop_short")		 /* ends inside a header */    \
-	X(SPLIT, "net_drop_split")		 /* headers over segments */   \
-	X(L2_SOURCE, "net_drop_l2_source")	 /* from a multicast MAC */    \
-	X(VLAN, "net_drop_vlan")		 /* VLAN 4095 */               \
-	X(IP_VERSION, "net_drop_ip_version")	 /* contradicts Ethertype */   \
-	X(IP_HDR_LEN, "net_drop_ip_hdr_len")	 /* IHL below 5 */             \
-	X(IP_OPTIONS, "net_drop_ip_options")	 /* UDP or TCP, IHL over 5 */  \
-	X(IP_LEN, "net_drop_ip_len")		 /* longer than the frame */   \
-	X(IP_CKSUM, "net_drop_ip_cksum")                                       \
-	X(IP_FRAGMENT, "net_drop_ip_fragment")                                 \
-	X(IP_SOURCE, "net_drop_ip_source")	 /* multicast, loopback, ... */\
-	X(UDP_LEN, "net_drop_udp_len")		 /* not the IP payload's */
+/* Reasons to drop; base_counters.h says how the list is used. */
+#define NET_DROP_LIST(X) \
+	X(NET_DROP_SHORT, "drop_short", "frame ends inside a header") \
+	X(NET_DROP_SPLIT, "drop_split", "headers spread over mbuf segments") \
+	X(NET_DROP_L2_SOURCE, "drop_l2_source", "frame from a group's MAC") \
+	X(NET_DROP_VLAN, "drop_vlan", "reserved VLAN 4095") \
+	X(NET_DROP_IP_VERSION, "drop_ip_version", "IP version contradicts the Ethertype") \
+	X(NET_DROP_IP_HDR_LEN, "drop_ip_hdr_len", "IPv4 header length below 5") \
+	X(NET_DROP_IP_OPTIONS, "drop_ip_options", "UDP or TCP behind IPv4 options") \
+	X(NET_DROP_IP_LEN, "drop_ip_len", "IP length longer than the frame or too short") \
+	X(NET_DROP_IP_CKSUM, "drop_ip_cksum", "wrong IPv4 header checksum") \
+	X(NET_DROP_IP_FRAGMENT, "drop_ip_fragment", "fragment of an IP packet") \
+	X(NET_DROP_IP_SOURCE, "drop_ip_source", "address that no host may use on a wire") \
+	X(NET_DROP_UDP_LEN, "drop_udp_len", "UDP length is not that of the IP payload")
 
 enum net_kind {
-#define X(suffix, name) NET_DROP_##suffix,
-	NET_DROP_LIST(X)
-#undef X
+	NET_DROP_LIST(COUNTERS_ENUM_ITEM)
 	NET_DROP_COUNT,
 	NET_ARP = NET_DROP_COUNT,
 	NET_ND,		/* ICMPv6 133 to 137 */
@@ -110,7 +109,7 @@ net_pkt_dst(const struct net_pkt *p)
  */
 enum net_kind net_parse(struct rte_mbuf *m, struct net_pkt *out);
 
-/** The counter's (or, for what is not a drop, the kind's) name; never NULL. */
-const char *net_kind_name(unsigned int kind);
+/** Names and helps by enum net_kind, drops and all the others. */
+extern const struct counter_desc net_kind_desc[NET_KIND_COUNT];
 
 #endif /* NET_PARSE_H */
