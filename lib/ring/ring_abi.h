@@ -5,7 +5,8 @@
  * RING_ABI_MAJOR; docs/abi.md lists the history. Operations are in ring_wq.h, ring_bell.h and
  * ring_cq.h, the socket's messages in ring_ctrl.h.
  *
- * C arenas are written by the client, D arenas by the daemon; nothing is written by both.
+ * C arenas are written by the client, D arenas by the daemon; bells alone by both (the worker
+ * clears the bits that it takes). Fresh objects are all zero. An arena belongs to one context.
  */
 #ifndef RING_ABI_H
 #define RING_ABI_H
@@ -74,7 +75,10 @@ struct ring_wqe {
 		uint32_t rkey;
 		uint32_t qkey; /* UD */
 	};
-	uint32_t inline_len; /* bytes, with RING_WR_INLINE */
+	union {
+		uint32_t inline_len; /* bytes, with RING_WR_INLINE */
+		uint32_t flush_len;  /* FLUSH: bytes of the remote range */
+	};
 	union {
 		uint64_t remote_addr;
 		struct {
@@ -216,24 +220,30 @@ enum ring_wc_opcode {
 	RING_WC_RECV_RDMA_WITH_IMM = 129,
 };
 
-/** Where one of a CQ's sub-rings lies. Written once, before ring_cq_daemon.num_sub counts it. */
+/** Where one of a CQ's sub-rings lies. */
 struct ring_cq_sub {
 	uint32_t arena;	     /* number of a D arena */
-	uint32_t log_entries; /* log2 of its entries */
+	uint32_t log_entries; /* log2 of its entries; one of them is kept for a SWITCH */
 	uint64_t offset;     /* within that arena */
 	uint32_t worker;     /* index into ring_cq_client.cons */
-	uint32_t generation; /* grows with each resize */
+	uint32_t generation; /* resizes of this sub-ring so far */
 };
 static_assert(sizeof(struct ring_cq_sub) == 24, "ABI");
 
-/** The daemon's words of a CQ (D arena). */
+/**
+ * The daemon's words of a CQ (D arena). Sub-ring i (in the order of making, i < num_sub) has two
+ * places: sub[i] and sub[i + RING_MAX_WORKERS]. It begins in the first with generation 0; each
+ * resize of it writes the other place, then the SWITCH that sends the client there. A CQ is not
+ * resized again before the client is past every SWITCH (ring_cq.h), so two places are enough.
+ */
 struct ring_cq_daemon {
-	_Alignas(RING_LINE) _Atomic uint32_t num_sub; /* valid entries of sub[] */
-	_Atomic uint32_t notify_seq;		      /* notifications made; one an arming */
+	_Alignas(RING_LINE) _Atomic uint32_t num_sub; /* sub-rings; stored after they are */
+	_Atomic uint32_t notify_seq;		      /* last arm sequence answered (ring_arm.h) */
 	_Atomic uint32_t overrun;		      /* non-zero: completions were lost */
 	uint32_t reserved[13];
-	struct ring_cq_sub sub[2 * RING_MAX_WORKERS]; /* a resize appends */
+	struct ring_cq_sub sub[2 * RING_MAX_WORKERS];
 };
+static_assert(sizeof(struct ring_cq_daemon) == RING_LINE + 64 * 24, "ABI");
 
 enum ring_cq_armed {
 	RING_CQ_UNARMED = 0,
@@ -243,21 +253,23 @@ enum ring_cq_armed {
 
 /** The client's words of a CQ (C arena). */
 struct ring_cq_client {
-	/* (arm sequence << 2) | enum ring_cq_armed: each arming counts, so that one is
-	 * answered once although the daemon cannot clear the word */
+	/* (arm sequence << 2) | enum ring_cq_armed: each arming has a number, so that it is
+	 * answered once although the daemon cannot clear the word (ring_arm.h) */
 	_Alignas(RING_LINE) _Atomic uint32_t armed;
 	_Alignas(RING_LINE) _Atomic uint32_t cons[RING_MAX_WORKERS]; /* consumer indices */
 };
 
 /**
- * Hints which CQs of a channel fired (D arena). Each worker and the control thread has its
- * own, so that each has one writer. When `lost` moved, the reader looks at all its CQs.
+ * Which CQs of a channel fired (D arena). Each worker and the control thread has its own, so
+ * that each has one writer. The writer never waits: a reader that falls behind by more than the
+ * ring, or sees `lost` moved, looks at all its CQs (ring_channel.h).
  */
 #define RING_CHANNEL_ENTRIES 1024
 struct ring_channel_sub {
 	_Alignas(RING_LINE) _Atomic uint32_t tail;
 	_Atomic uint32_t lost;
-	_Alignas(RING_LINE) uint32_t cqn[RING_CHANNEL_ENTRIES];
+	_Alignas(RING_LINE) _Atomic uint32_t cqn[RING_CHANNEL_ENTRIES];
 };
+static_assert(sizeof(struct ring_channel_sub) == RING_LINE + 4096, "ABI");
 
 #endif /* RING_ABI_H */

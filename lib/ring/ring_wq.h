@@ -69,9 +69,9 @@ ring_rwqe_slots(uint32_t num_sge)
 }
 
 /**
- * Make the prepared slots visible. Sequentially consistent: the exchange and the load of
- * ring_qp_daemon.active that must follow it are one side of the doorbell's store-load pair
- * (ring_bell.h).
+ * Make the prepared slots visible. Sequentially consistent: the exchange and the load that must
+ * follow it (ring_bell_needed(), ring_bell_needed_recv()) are one side of the doorbell's
+ * store-load pair (ring_bell.h).
  */
 static inline void
 ring_wq_publish(struct ring_wq_prod *q)
@@ -81,11 +81,13 @@ ring_wq_publish(struct ring_wq_prod *q)
 
 /**
  * Look at the client's tail. Returns the number of slots to take, or -1 when the tail is not
- * credible (further than the ring is long, or moved back): the QP is to go to error.
+ * credible (further from the head than the ring is long, or moved back): the QP is to go to
+ * error.
  */
 static inline int64_t
 ring_wq_poll(struct ring_wq_cons *q)
 {
+	/* pairs with the exchange of ring_wq_publish() */
 	uint32_t tail = atomic_load_explicit(q->shared_tail, memory_order_acquire);
 
 	if (tail - q->head > q->mask + 1 || (int32_t)(tail - q->tail) < 0)
@@ -94,18 +96,44 @@ ring_wq_poll(struct ring_wq_cons *q)
 	return tail - q->head;
 }
 
-/** The same with a sequentially consistent load, as leaving the run list needs it. */
-static inline int64_t
-ring_wq_poll_seq_cst(struct ring_wq_cons *q)
+/** Whether the tail is another than was polled last: after a seq_cst store (ring_bell.h). */
+static inline bool
+ring_wq_moved(const struct ring_wq_cons *q)
 {
-	atomic_thread_fence(memory_order_seq_cst);
-	return ring_wq_poll(q);
+	return atomic_load_explicit(q->shared_tail, memory_order_seq_cst) != q->tail;
 }
 
 static inline const void *
 ring_wq_cons_slot(const struct ring_wq_cons *q, uint32_t index)
 {
 	return q->slots + (size_t)(index & q->mask) * RING_SLOT_SIZE;
+}
+
+/**
+ * Copy the request at the head out, every byte once, and move the head past it. `num_slots_at`
+ * is where its slot count lies (offsetof in ring_wqe or ring_rwqe); it is read from the copy,
+ * since the client can change the ring meanwhile. `dst` has room for RING_MAX_WQE_SLOTS.
+ * Number of slots taken; 0 when ring_wq_poll() found none; -1 when the request claims none, more
+ * than there may be or more than there are: the QP is to go to error.
+ */
+static inline int
+ring_wq_take(struct ring_wq_cons *q, size_t num_slots_at, void *dst)
+{
+	uint8_t *d = dst;
+	uint32_t n;
+
+	if (q->tail == q->head)
+		return 0;
+	memcpy(d, ring_wq_cons_slot(q, q->head), RING_SLOT_SIZE);
+	atomic_signal_fence(memory_order_seq_cst); /* what follows comes from the copy */
+	n = d[num_slots_at];
+	if (n == 0 || n > RING_MAX_WQE_SLOTS || n > q->tail - q->head)
+		return -1;
+	for (uint32_t i = 1; i < n; i++)
+		memcpy(d + i * RING_SLOT_SIZE, ring_wq_cons_slot(q, q->head + i), RING_SLOT_SIZE);
+	atomic_signal_fence(memory_order_seq_cst);
+	q->head += n;
+	return (int)n;
 }
 
 #endif /* RING_WQ_H */
