@@ -39,7 +39,7 @@ capture_fault(const char *name, const char *what)
 	abort();
 }
 
-/** Opens CAPTURE_DIR/name. */
+/** Opens CAPTURE_DIR/name, or name itself if it is an absolute path. */
 static inline struct capture *
 capture_open(const char *name)
 {
@@ -47,7 +47,8 @@ capture_open(const char *name)
 	uint8_t hdr[24];
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s", CAPTURE_DIR, name);
+	snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : CAPTURE_DIR,
+		name[0] == '/' ? "" : "/", name);
 	c->file = fopen(path, "rb");
 	if (c->file == NULL || fread(hdr, sizeof(hdr), 1, c->file) != 1)
 		capture_fault(path, "cannot be read");
