@@ -49,14 +49,15 @@ enum verbs_event {
 
 /* ---- completion queues ---------- */
 
-/** One worker's end of a CQ. */
+/** One worker's end of a CQ, on lines of its own: workers do not share them. */
 struct verbs_cq_end {
-	struct ring_cq_prod prod; /* prod.ring == NULL: this worker has no sub-ring yet */
+	_Alignas(RING_LINE)
+	struct ring_cq_prod prod; /* prod.ring == NULL: this worker has no sub-ring yet, and
+				   * no QP of the CQ may be bound to it */
 	struct verbs_cq *cq;
 	struct verbs_cq_end *dirty_next; /* on the worker's list of CQs completed to this burst */
 	bool dirty;
 	bool solicited; /* since the last look at `armed` */
-	uint32_t armed_seen; /* last arming answered */
 };
 
 struct verbs_cq {
@@ -65,8 +66,11 @@ struct verbs_cq {
 	struct ring_cq_daemon *daemon;
 	const struct ring_cq_client *client;
 	void *owner;  /* the control thread's object */
+	/* Completions were lost, VERBS_EVENT_CQ_ERR has been sent, none is written any more.
+	 * The transport looks at it after completing to the CQ and moves the QP to error; other
+	 * QPs of the CQ find out at their next completion. */
 	_Atomic bool overrun;
-	struct verbs_cq_end end[]; /* by worker id, cache-line aligned by verbs_cq_size() */
+	struct verbs_cq_end end[]; /* by worker id */
 };
 
 /* ---- shadows of work requests ---------- */
@@ -88,6 +92,22 @@ struct verbs_sgl_block {
 struct verbs_sgl {
 	const struct verbs_sge *sge;
 	uint32_t num;
+	uint32_t pd; /* that its keys must belong to: the QP's, or the SRQ's */
+};
+
+/** What BIND_MW and FAST_REG say, in the place of the list they do not have. */
+struct verbs_bind {
+	uint64_t length; /* remote_addr: the window's start, rkey: its new key */
+	uint32_t mr_lkey;
+	uint32_t access;
+	uint32_t mw_key;
+};
+struct verbs_fast_reg {
+	uint64_t length; /* remote_addr: the iova, rkey: the new key */
+	uint64_t list_addr;
+	uint32_t list_len;
+	uint32_t list_lkey;
+	uint32_t access;
 };
 
 /**
@@ -101,13 +121,20 @@ struct verbs_wqe {
 	uint8_t flags;	/* enum ring_wr_flag */
 	uint8_t num_sge;
 	uint8_t num_slots;
-	uint32_t length; /* bytes of the message */
+	uint32_t length; /* bytes of the message; FLUSH: of the range */
 	uint32_t imm;	 /* network order, or key to invalidate */
-	uint32_t rkey;
+	union {
+		uint32_t rkey;
+		uint32_t qkey; /* UD */
+	};
 	uint32_t flush;
-	uint64_t remote_addr;
-	uint64_t compare_add;
-	uint64_t swap;
+	union {
+		uint64_t remote_addr;
+		struct {
+			uint32_t ah; /* UD: the address handle's number, to be checked */
+			uint32_t remote_qpn;
+		};
+	};
 	/* transport's */
 	uint32_t first_psn, last_psn;
 	uint32_t ssn;	/* send sequence number: for end-to-end credits */
@@ -115,9 +142,20 @@ struct verbs_wqe {
 	uint8_t tstate; /* transport's state of this request */
 	uint8_t status; /* enum wc_status to complete with, when it is its turn */
 	uint16_t reserved;
+	uint32_t srqn; /* XRC: the remote SRQ */
+	/* second line */
 	struct verbs_sgl_block *block; /* when num_sge > VERBS_WQE_SGES */
-	struct verbs_sge sge[VERBS_WQE_SGES];
+	uint64_t compare_add;
+	uint64_t swap;
+	uint32_t pd; /* of the QP */
+	union {
+		struct verbs_sge sge[VERBS_WQE_SGES];
+		struct verbs_bind bind;
+		struct verbs_fast_reg fast_reg;
+	};
 };
+static_assert(offsetof(struct verbs_wqe, block) == RING_LINE, "what retransmission reads: a line");
+static_assert(offsetof(struct verbs_wqe, sge[1]) <= 2 * RING_LINE, "one element: two lines");
 
 /** A receive request, copied out once. */
 struct verbs_rwqe {
@@ -126,6 +164,7 @@ struct verbs_rwqe {
 	uint8_t num_sge;
 	uint8_t num_slots;
 	bool valid;
+	uint32_t pd; /* of the QP or SRQ */
 	struct verbs_sgl_block *block;
 	struct verbs_sge sge[VERBS_WQE_SGES];
 };
@@ -158,23 +197,30 @@ struct verbs_qp {
 	struct ring_wq_cons sq;
 	struct ring_wq_cons rq;
 	struct verbs_wqe *wqe_head, *wqe_tail; /* started, not completed */
-	struct verbs_io *io[VERBS_DIRS]; /* pending foreign access: that direction is parked */
-	int32_t deficit;     /* bytes it may send in this round */
+	struct verbs_io *io[VERBS_DIRS];       /* pending foreign access: that direction is parked */
+	int32_t deficit; /* bytes it may send in this round; the transport subtracts */
+	uint32_t rq_counted; /* slots up to here are in rq_posted (verbs_rq_count()) */
+	uint32_t rq_posted;
 	uint16_t max_inline;
 	uint8_t max_send_sge, max_recv_sge;
 };
 
-/** Shared receive queue; see verbs_srq.c. */
+/**
+ * Shared receive queue: entries of `stride` bytes, one request each, and a ring of the numbers
+ * of posted ones. Shared by the workers that have QPs of it.
+ */
 struct verbs_srq {
 	uint32_t srqn;
 	uint32_t pd;
 	const uint8_t *slots;
-	const _Atomic uint32_t *ring;	/* slot numbers, client-written */
+	const _Atomic uint32_t *ring;	/* entry numbers, client-written */
 	struct ring_srq_daemon *daemon; /* head, moved by compare-and-swap */
 	const struct ring_srq_client *client;
-	uint32_t mask;
-	uint32_t limit;
+	uint32_t mask;	  /* of the ring */
+	uint32_t entries; /* numbers below this are good */
+	uint32_t stride;  /* bytes: RING_SLOT_SIZE * ring_rwqe_slots(max_sge) */
 	uint8_t max_sge;
+	_Atomic uint32_t limit; /* VERBS_EVENT_SRQ_LIMIT_REACHED once below this; 0: disarmed */
 	void *owner;
 };
 
@@ -187,7 +233,8 @@ enum verbs_io_op {
 	VERBS_IO_FETCH_ADD,
 };
 
-#define VERBS_IO_PIECES (RING_MAX_SGE + 1)
+/* Neighbours are joined, so that more than one of an element need a whole mapped page between */
+#define VERBS_IO_PIECES (RING_MAX_SGE + 8)
 
 /**
  * An access to memory that the worker does not touch itself. Given to host->io_submit();
@@ -196,7 +243,9 @@ enum verbs_io_op {
 struct verbs_io {
 	struct verbs_io *next;
 	struct verbs_qp *qp; /* NULL: the QP has gone, finish quietly */
-	void *lane;	     /* of all its pieces */
+	void *user; /* the transport's: what must live until it finishes (the packet), set after
+		     * VERBS_PENDING; to be read before verbs_io_finish(), QP gone or not */
+	void *lane; /* of all its pieces */
 	uint8_t op;	     /* enum verbs_io_op */
 	uint8_t dir;	     /* enum verbs_dir */
 	uint16_t num;
@@ -209,13 +258,21 @@ struct verbs_io {
 		uint32_t key;
 		struct mr *mr; /* held */
 	} piece[VERBS_IO_PIECES];
+	/* A write whose last bytes are mapped: verbs_io_finish() places them, after the rest */
+	struct {
+		uint8_t *dst;
+		const uint8_t *src;
+		uint32_t len; /* 0: none */
+		uint32_t key;
+		struct mr_ref ref; /* held */
+	} late;
 };
 
 enum verbs_io_result {
 	VERBS_DONE,
 	VERBS_PENDING, /* qp->io[dir] is set; the transport parks that direction */
 	VERBS_ERROR,   /* *why tells */
-	VERBS_AGAIN,   /* no io structure free: try later, nothing was done */
+	VERBS_AGAIN,   /* no io structure free, or that direction is parked: nothing was done */
 };
 
 /* ---- the worker's side of it all ---------- */
@@ -251,6 +308,8 @@ struct verbs_worker {
 	struct mr_table *mrs;
 	struct verbs_host host;
 	struct verbs_qp *run_head, *run_tail;
+	struct verbs_qp *run_last; /* the last one of the round under way */
+	bool run_resume;	   /* the head has had its share for this turn (VERBS_RUN_FULL) */
 	struct verbs_cq_end *dirty;
 	struct verbs_wqe *free_wqes;
 	struct verbs_sgl_block *free_blocks;
@@ -300,8 +359,9 @@ enum verbs_qp_attr_mask {
 };
 
 /**
- * May a QP of this type go from cur to next with exactly these attributes?
- * @return 0, or -EINVAL: nothing may be changed then (rocev2.md section 14).
+ * May a QP of this type go from cur to next with exactly these attributes? VERBS_QP_STATE in
+ * the mask is implied. With VERBS_QP_CUR_STATE the caller also compares the attribute with cur.
+ * @return 0, or -EINVAL: nothing may be changed then (IBTA 10.3.1, C-46 of docs/wire.md).
  */
 int verbs_qp_modify_check(enum verbs_qp_type type, unsigned int cur, unsigned int next,
 			  uint32_t mask);
@@ -342,40 +402,54 @@ struct verbs_qp_attr {
  * are incredible, the QP cannot go on.
  */
 int verbs_sq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wqe **out);
-/** Whether a post waits to be started. Plain look, no fence. */
+/** Whether a post waits to be started, or the tail is not credible. Plain look, no fence. */
 bool verbs_sq_has_work(struct verbs_qp *qp);
 /**
  * Take the next receive request of the RQ or SRQ.
  * @return 1, 0: none (receiver not ready), -EAGAIN: no block free (treat as not ready),
- * -EBADMSG as above; out->num_sge may exceed nothing. Malformed ones: 1 with out->valid false.
+ * -EBADMSG as above. Malformed ones: 1 with out->valid false and no elements. A list may be
+ * longer than any message: length is cut to 2^31.
  */
 int verbs_rq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *out);
-/** Receive requests posted and not taken, for end-to-end credits. */
+/**
+ * Receive requests posted and not taken, for end-to-end credits. Of requests of several slots
+ * it is a hint, since the client may change them until they are taken; 0 with an SRQ.
+ */
 uint32_t verbs_rq_count(struct verbs_qp *qp);
 void verbs_rwqe_release(struct verbs_worker *w, struct verbs_rwqe *r);
 static inline struct verbs_sgl
 verbs_wqe_sgl(const struct verbs_wqe *q)
 {
-	return (struct verbs_sgl){q->block ? q->block->sge : q->sge, q->num_sge};
+	return (struct verbs_sgl){q->block ? q->block->sge : q->sge, q->num_sge, q->pd};
 }
 static inline struct verbs_sgl
 verbs_rwqe_sgl(const struct verbs_rwqe *r)
 {
-	return (struct verbs_sgl){r->block ? r->block->sge : r->sge, r->num_sge};
+	return (struct verbs_sgl){r->block ? r->block->sge : r->sge, r->num_sge, r->pd};
 }
 
 /* ---- payload (verbs_copy.c) ---------- */
 
 /**
+ * Check a whole list before the first packet: what a READ or an atomic will scatter into.
+ * @param access as mr_check() takes it. @return WC_SUCCESS or WC_LOC_PROT_ERR.
+ */
+enum wc_status verbs_sgl_check(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_sgl sgl,
+			       uint32_t access);
+/**
  * Gather `len` bytes from `off` of a send request's message into dst. Each source word is
- * loaded once and the value goes both to dst and into *crc (CRC-32 state, continued).
- * @param why out on VERBS_ERROR: the local status (LOC_PROT_ERR).
+ * loaded once and the value goes both to dst and into *crc (CRC-32 state, continued; NULL:
+ * only copy). Elements of no bytes are not looked up.
+ * @param why out on VERBS_ERROR: the local status (LOC_PROT_ERR; LOC_LEN_ERR beyond the end).
  * On VERBS_PENDING dst must stay valid until verbs_io_finish(), and *crc was not touched.
  */
 enum verbs_io_result verbs_gather(struct verbs_worker *w, struct verbs_qp *qp,
 				  const struct verbs_wqe *wqe, uint32_t off, uint32_t len,
 				  uint8_t *dst, uint32_t *crc, enum wc_status *why);
-/** Gather from a region, for READ responses; ref comes from a fresh mr_check(). */
+/**
+ * Gather from a region, for READ responses; ref comes from a fresh mr_check() that covers
+ * off + len. VERBS_ERROR (also of the next two): more foreign pieces than an io has.
+ */
 enum verbs_io_result verbs_gather_ref(struct verbs_worker *w, struct verbs_qp *qp,
 				      const struct mr_ref *ref, uint32_t key, uint64_t off,
 				      uint32_t len, uint8_t *dst, uint32_t *crc);
@@ -386,13 +460,14 @@ enum verbs_io_result verbs_gather_ref(struct verbs_worker *w, struct verbs_qp *q
 enum verbs_io_result verbs_scatter(struct verbs_worker *w, struct verbs_qp *qp,
 				   struct verbs_sgl sgl, uint32_t off, const uint8_t *src,
 				   uint32_t len, enum wc_status *why);
-/** Place into a region: WRITE payload. */
+/** Place into a region: WRITE payload. As verbs_scatter() and verbs_gather_ref(). */
 enum verbs_io_result verbs_place(struct verbs_worker *w, struct verbs_qp *qp,
 				 const struct mr_ref *ref, uint32_t key, uint64_t off,
 				 const uint8_t *src, uint32_t len);
 /**
  * Remote atomic on 8 aligned bytes; host-order operands. On VERBS_DONE *original is set;
- * when PENDING it is in the finished io.
+ * when PENDING it is in the finished io. VERBS_ERROR: the bytes are not aligned where they lie
+ * (the iova may be, the mapping not), so no CPU could do it atomically.
  */
 enum verbs_io_result verbs_atomic(struct verbs_worker *w, struct verbs_qp *qp,
 				  const struct mr_ref *ref, uint32_t key, bool cmp_swap,
@@ -400,7 +475,7 @@ enum verbs_io_result verbs_atomic(struct verbs_worker *w, struct verbs_qp *qp,
 /**
  * The surroundings return an io. Clears qp->io[dir] and gives the structure back to its pool;
  * the caller then lets the transport go on, unless qp was NULL. Status and original are
- * copied out first.
+ * copied out first; *original is meaningful for atomics.
  */
 struct verbs_qp *verbs_io_finish(struct verbs_worker *w, struct verbs_io *io, int *status,
 				 uint64_t *original);
@@ -409,7 +484,13 @@ bool verbs_io_abandon(struct verbs_qp *qp);
 
 /* ---- completions (verbs_cq.c) ---------- */
 
+/** Bytes of a CQ for so many workers; to be aligned to RING_LINE. */
 size_t verbs_cq_size(uint32_t num_workers);
+/** Set the pointers inside a zeroed CQ of verbs_cq_size(cq->num_workers) bytes. */
+void verbs_cq_init_ends(struct verbs_cq *cq);
+/** Resize: leave a SWITCH in this worker's ring and go on in another (ring_cq_switch()). */
+void verbs_cq_switch(struct verbs_worker *w, struct verbs_cq *cq, struct ring_cqe *ring,
+		     uint32_t mask);
 /**
  * Complete the QP's oldest started send request, which must be `wqe`: a CQE if it was
  * signalled or failed, then the shadow is free.
@@ -431,18 +512,23 @@ void verbs_complete_recv(struct verbs_worker *w, struct verbs_qp *qp, struct ver
 void verbs_cq_burst_end(struct verbs_worker *w);
 /**
  * In ERR: complete all started, all posted sends and all posted receives with WR_FLUSH_ERR,
- * in order (SRQ entries stay). Bounded by `max` completions.
+ * in order (SRQ entries stay). Bounded by `max` completions. A queue whose indices or slot
+ * counts are incredible counts as empty. The transport first completes what it knows a better
+ * status for, and the receive request that it holds.
  * @return true when nothing is left at this moment.
  */
 bool verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max);
-/** RESET: drop all without completions. */
+/**
+ * RESET: drop all without completions. The queues' indices run on: both ends go on from the
+ * client's tails.
+ */
 void verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp);
 
 /* ---- run list (verbs_run.c): deficit round robin ---------- */
 
 enum verbs_run {
 	VERBS_RUN_MORE, /* has used its share and could go on */
-	VERBS_RUN_IDLE, /* nothing left to start */
+	VERBS_RUN_IDLE, /* nothing left to start: fetch returned 0, or flush true */
 	VERBS_RUN_WAIT, /* an event (acknowledgement, timer, io, neighbour) will add it again */
 	VERBS_RUN_FULL, /* the transmit batch is full: ends the round, keeps its turn */
 };
@@ -452,7 +538,8 @@ void verbs_run_add(struct verbs_worker *w, struct verbs_qp *qp);
 void verbs_run_remove(struct verbs_worker *w, struct verbs_qp *qp);
 /**
  * Give each QP on the list (once, as it stood) a share of `quantum` bytes.
- * step() runs the transport. @return QPs that did something.
+ * step() runs the transport, which takes off qp->deficit what it sends; it may add and remove
+ * any QP, its own too. @return QPs that did something: sent, or could go on.
  */
 unsigned int verbs_run_round(struct verbs_worker *w, uint32_t quantum,
 			     enum verbs_run (*step)(void *arg, struct verbs_qp *qp), void *arg);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The run list: QPs that have something to do, served by deficit round robin (Shreedhar and
+ * Varghese, 1995). Being on it and ring_qp_daemon.active are one and the same; the way off it
+ * is one side of the doorbell protocol that ring_bell.h describes and test/model proves.
+ */
+#include <rte_prefetch.h>
+
+#include "ring_bell.h"
+
+#include "verbs_priv.h"
+
+static inline void
+run_append(struct verbs_worker *w, struct verbs_qp *qp)
+{
+	qp->run_next = NULL;
+	if (w->run_head == NULL)
+		w->run_head = qp;
+	else
+		w->run_tail->run_next = qp;
+	w->run_tail = qp;
+}
+
+static inline void
+run_pop(struct verbs_worker *w)
+{
+	w->run_head = w->run_head->run_next;
+	if (w->run_head == NULL)
+		w->run_tail = NULL;
+}
+
+void
+verbs_run_add(struct verbs_worker *w, struct verbs_qp *qp)
+{
+	if (qp->on_run_list)
+		return;
+	ring_bell_enter(qp->daemon);
+	qp->on_run_list = true;
+	w->run_count++;
+	run_append(w, qp);
+}
+
+/** The last QP of the round goes: its predecessor is the last now, unless that ran already. */
+static void
+run_unlink(struct verbs_worker *w, struct verbs_qp *qp)
+{
+	struct verbs_qp *prev = NULL;
+
+	for (struct verbs_qp *p = w->run_head; p != qp; p = p->run_next)
+		prev = p;
+	if (w->run_last == qp)
+		w->run_last = prev;
+	if (prev)
+		prev->run_next = qp->run_next;
+	else
+		w->run_head = qp->run_next;
+	if (w->run_tail == qp)
+		w->run_tail = prev;
+	if (prev == NULL)
+		w->run_resume = false;
+}
+
+void
+verbs_run_remove(struct verbs_worker *w, struct verbs_qp *qp)
+{
+	if (!qp->on_run_list)
+		return;
+	run_unlink(w, qp);
+	qp->on_run_list = false;
+	qp->deficit = 0;
+	w->run_count--;
+	atomic_store_explicit(&qp->daemon->active, 0, memory_order_seq_cst);
+}
+
+/**
+ * Store active = 0 and look once more. Whoever posts from the store on rings; whoever posted
+ * before is seen here. Receives count only where they are to be flushed.
+ */
+static bool
+run_off(struct verbs_qp *qp)
+{
+	const struct ring_wq_cons *sq = qp->sq.slots ? &qp->sq : NULL;
+	const struct ring_wq_cons *rq = NULL;
+
+	if (qp->state == RING_QPS_ERR && qp->srq == NULL && qp->rq.slots)
+		rq = &qp->rq;
+	if (sq == NULL && rq == NULL) {
+		atomic_store_explicit(&qp->daemon->active, 0, memory_order_seq_cst);
+		return true;
+	}
+	return ring_bell_leave(qp->daemon, sq ? sq : rq, sq ? rq : NULL);
+}
+
+/** The QP at the head has no more to do: nothing is left, or an event must come first. */
+static void
+run_leave(struct verbs_worker *w, struct verbs_qp *qp, bool idle)
+{
+	run_pop(w);
+	if (!idle) {
+		atomic_store_explicit(&qp->daemon->active, 0, memory_order_seq_cst);
+	} else if (!run_off(qp)) {
+		run_append(w, qp);
+		return;
+	}
+	qp->on_run_list = false;
+	w->run_count--;
+	/* A debt is kept by one that waits, or waiting would pay. */
+	if (idle || qp->deficit > 0)
+		qp->deficit = 0;
+}
+
+/** Serve the head. @return false: the round ends here. */
+static inline bool
+run_one(struct verbs_worker *w, uint32_t quantum,
+	enum verbs_run (*step)(void *arg, struct verbs_qp *qp), void *arg, unsigned int *did)
+{
+	struct verbs_qp *qp = w->run_head;
+	enum verbs_run result;
+	int64_t share;
+	int32_t before;
+
+	if (!w->run_resume) {
+		share = (int64_t)qp->deficit + quantum;
+		qp->deficit = share < INT32_MAX / 2 ? (int32_t)share : INT32_MAX / 2;
+	}
+	w->run_resume = false;
+	before = qp->deficit;
+	result = step(arg, qp);
+	if (unlikely(w->run_head != qp)) { /* it took itself off */
+		(*did)++;
+		return true;
+	}
+	*did += result == VERBS_RUN_MORE || result == VERBS_RUN_FULL || qp->deficit != before;
+	switch (result) {
+	case VERBS_RUN_FULL:
+		w->run_resume = true;
+		return false;
+	case VERBS_RUN_MORE:
+		run_pop(w);
+		run_append(w, qp);
+		break;
+	case VERBS_RUN_IDLE:
+	case VERBS_RUN_WAIT:
+		run_leave(w, qp, result == VERBS_RUN_IDLE);
+		break;
+	}
+	return true;
+}
+
+unsigned int
+verbs_run_round(struct verbs_worker *w, uint32_t quantum,
+		enum verbs_run (*step)(void *arg, struct verbs_qp *qp), void *arg)
+{
+	unsigned int did = 0;
+	struct verbs_qp *qp;
+
+	w->run_last = w->run_tail;
+	while (w->run_last != NULL) {
+		qp = w->run_head;
+		if (qp == w->run_last) {
+			run_one(w, quantum, step, arg, &did);
+			break;
+		}
+		if (qp->run_next)
+			rte_prefetch0(qp->run_next);
+		if (!run_one(w, quantum, step, arg, &did))
+			break;
+	}
+	w->run_last = NULL;
+	return did;
+}
