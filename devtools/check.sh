@@ -19,7 +19,7 @@ EOF
 
 list() {
 	if git -c safe.directory="$PWD" rev-parse >/dev/null 2>&1; then
-		git -c safe.directory="$PWD" ls-files -co --exclude-standard -- "$@"
+		git -c safe.directory="$PWD" ls-files -- "$@"
 	else
 		local args=() p
 		for p; do args+=(-o -path "./${p#./}" -o -name "$p"); done

@@ -45,10 +45,10 @@ LIBRARY = re.compile(r"^\t\['(\w+)', \[([^]]*)\]", re.M)
 
 
 def listed(root):
-    """Paths under version control or about to be; all of them outside git."""
+    """Paths under version control; all of them outside git."""
     git = ["git", "-C", root, "-c", "safe.directory=" + os.path.abspath(root)]
     try:
-        out = subprocess.run(git + ["ls-files", "-z", "-co", "--exclude-standard"],
+        out = subprocess.run(git + ["ls-files", "-z"],
                              check=True, capture_output=True).stdout.decode()
         return sorted({p for p in out.split("\0") if p})
     except (OSError, subprocess.CalledProcessError):

@@ -40,6 +40,9 @@ class Style(unittest.TestCase):
                     f.write(text)
             if git:
                 subprocess.run(["git", "init", "-q", root], check=True)
+                subprocess.run(["git", "-C", root, "add", "."], check=True)
+                with open(os.path.join(root, "scratch.c"), "w", encoding="utf-8") as f:
+                    f.write("not under version control ")
             return subprocess.run([sys.executable, CHECKER, root], check=False,
                                   capture_output=True, text=True)
 
