@@ -27,6 +27,20 @@ crc_init(void)
 	}
 }
 
+uint32_t
+crc32_or_buffered(uint32_t state, const void *p, size_t n, const uint8_t *ones)
+{
+	const size_t first = n < CRC_OR_LEN ? n : CRC_OR_LEN;
+	uint8_t buf[CRC_OR_LEN];
+
+	if (n == 0)
+		return state;
+	for (size_t i = 0; i < first; i++)
+		buf[i] = ((const uint8_t *)p)[i] | ones[i];
+	state = crc32_update(state, buf, first);
+	return n > first ? crc32_update(state, (const uint8_t *)p + first, n - first) : state;
+}
+
 const char *
 crc_impl_name(void)
 {

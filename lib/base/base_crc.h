@@ -19,10 +19,11 @@
 /* Register of CRC-32 after eight bytes 0xFF: the ICRC's dummy LRH (IBTA A17). */
 #define CRC_ICRC_INIT UINT32_C(0xDEBB20E3)
 
-/** One implementation; the four functions agree on every input. */
+/** One implementation; the functions agree on every input. */
 struct crc_impl {
 	const char *name;
 	uint32_t (*crc32)(uint32_t state, const void *p, size_t n);
+	uint32_t (*crc32_or)(uint32_t state, const void *p, size_t n, const uint8_t *ones);
 	uint32_t (*crc32c)(uint32_t state, const void *p, size_t n);
 	uint32_t (*crc32_copy)(uint32_t state, void *dst, const void *src, size_t n);
 	uint32_t (*crc32c_copy)(uint32_t state, void *dst, const void *src, size_t n);
@@ -47,6 +48,19 @@ static inline uint32_t
 crc32_update(uint32_t state, const void *p, size_t n)
 {
 	return crc_impl_now.crc32(state, p, n);
+}
+
+#define CRC_OR_LEN 64
+
+/**
+ * CRC-32 of `p` as if its first bytes had been or-ed with the CRC_OR_LEN bytes at
+ * `ones`: fields that a CRC takes as ones need not be masked in a copy first,
+ * whose reload would wait for its stores.
+ */
+static inline uint32_t
+crc32_or(uint32_t state, const void *p, size_t n, const uint8_t *ones)
+{
+	return crc_impl_now.crc32_or(state, p, n, ones);
 }
 
 static inline uint32_t

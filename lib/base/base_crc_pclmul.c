@@ -297,6 +297,7 @@ crc32c_sse42_copy(uint32_t state, void *dst, const void *src, size_t n)
 static const struct crc_impl pclmul = {
 	.name = "pclmul",
 	.crc32 = pclmul_crc32,
+	.crc32_or = crc32_or_buffered,
 	.crc32c = crc32c_sse42,
 	.crc32_copy = pclmul_crc32_copy,
 	.crc32c_copy = crc32c_sse42_copy,

@@ -67,6 +67,7 @@ portable_crc32c_copy(uint32_t state, void *dst, const void *src, size_t n)
 static const struct crc_impl portable = {
 	.name = "portable",
 	.crc32 = portable_crc32,
+	.crc32_or = crc32_or_buffered,
 	.crc32c = portable_crc32c,
 	.crc32_copy = portable_crc32_copy,
 	.crc32c_copy = portable_crc32c_copy,

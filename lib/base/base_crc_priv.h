@@ -51,6 +51,9 @@ const struct crc_impl *crc_vpclmul(void);
 uint32_t crc32c_sse42(uint32_t state, const void *p, size_t n);
 uint32_t crc32c_sse42_copy(uint32_t state, void *dst, const void *src, size_t n);
 
+/* crc32_or() by way of a buffer and the crc32() in use. */
+uint32_t crc32_or_buffered(uint32_t state, const void *p, size_t n, const uint8_t *ones);
+
 /* The row for `blocks` blocks, the last included: its first factors. */
 static inline const struct crc_row *
 crc_rows(const struct crc_tables *t, size_t blocks)

@@ -19,10 +19,14 @@
 #define LANES 4		       /* vectors folded in step */
 #define DIRECT (2 * LANES - 1) /* vectors that the rows reach */
 
-/* Where the next vector comes from and, unless it is null, goes to. */
+/*
+ * Where the next vector comes from and, unless it is null, goes to; `ones`, unless
+ * it is null, is or-ed to the first 64 bytes, which lie in one vector or two.
+ */
 struct cursor {
 	const uint8_t *src;
 	uint8_t *dst;
+	const uint8_t *ones;
 };
 
 /* The first 1 to 64 bytes, with zeros in front of them; masked bytes do not fault. */
@@ -39,6 +43,9 @@ first_vector(struct cursor *c, size_t size)
 		_mm512_mask_storeu_epi8((void *)((uintptr_t)c->dst - pad), mask, v);
 		c->dst += size;
 	}
+	if (c->ones != NULL)
+		v = _mm512_or_si512(v, _mm512_maskz_loadu_epi8(mask,
+			(const void *)((uintptr_t)c->ones - pad)));
 	return v;
 }
 
@@ -54,6 +61,20 @@ next_vector(struct cursor *c)
 		c->dst += WIDE;
 	}
 	return v;
+}
+
+/* The vector behind a first one of `size` bytes, with what is left of ones and state. */
+INLINE __m512i
+second_vector(struct cursor *c, size_t size, __m512i spill)
+{
+	__m512i v = next_vector(c);
+
+	if (c->ones != NULL) {
+		__mmask64 mask = (UINT64_C(1) << (WIDE - size)) - 1;
+
+		v = _mm512_or_si512(v, _mm512_maskz_loadu_epi8(mask, c->ones + size));
+	}
+	return _mm512_xor_si512(v, spill);
 }
 
 /* sum + v * k */
@@ -94,16 +115,17 @@ reduce(const struct crc_tables *t, __m512i wide, bool castagnoli)
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(v, q), 2);
 }
 
-/* More than DIRECT vectors: `v` and those that follow, all but fewer than LANES. */
+/* More than DIRECT vectors: the first two and those that follow, all but fewer than LANES. */
 INLINE __m512i
-fold_lanes(const struct crc_tables *t, struct cursor *c, __m512i v, __m512i spill, size_t *vectors)
+fold_lanes(const struct crc_tables *t, struct cursor *c, __m512i v, __m512i second,
+	size_t *vectors)
 {
 	const __m512i k = _mm512_broadcast_i32x4(
 		_mm_load_si128((const __m128i *)crc_rows(t, LANES * ROWS + 1)));
 	__m512i sum[LANES] = {v};
 	size_t left = *vectors;
 
-	sum[1] = _mm512_xor_si512(next_vector(c), spill);
+	sum[1] = second;
 	sum[2] = next_vector(c);
 	sum[3] = next_vector(c);
 	for (left -= LANES; left >= LANES; left -= LANES)
@@ -134,12 +156,12 @@ update(const struct crc_tables *t, uint32_t state, struct cursor c, size_t n, bo
 		return reduce(t, sum, castagnoli);
 	}
 	s = _mm512_maskz_mov_epi8(UINT64_C(0xF) >> (first - 1) >> 1, s);
+	s = second_vector(&c, first, s);
 	if (vectors > DIRECT) {
 		sum = fold_lanes(t, &c, v, s, &vectors);
 	} else {
 		sum = add_times(_mm512_setzero_si512(), v, rows(t, vectors));
-		v = _mm512_xor_si512(next_vector(&c), s);
-		sum = add_times(sum, v, rows(t, vectors - 1));
+		sum = add_times(sum, s, rows(t, vectors - 1));
 		vectors -= 2;
 	}
 	for (; vectors > 0; vectors--)
@@ -152,7 +174,15 @@ vpclmul_crc32(uint32_t state, const void *p, size_t n)
 {
 	if (n < 4)
 		return crc_bytes(&crc32_tables, state, p, n);
-	return update(&crc32_tables, state, (struct cursor){p, NULL}, n, false);
+	return update(&crc32_tables, state, (struct cursor){p, NULL, NULL}, n, false);
+}
+
+TARGET static uint32_t
+vpclmul_crc32_or(uint32_t state, const void *p, size_t n, const uint8_t *ones)
+{
+	if (n < 4)
+		return crc32_or_buffered(state, p, n, ones);
+	return update(&crc32_tables, state, (struct cursor){p, NULL, ones}, n, false);
 }
 
 TARGET static uint32_t
@@ -167,7 +197,7 @@ vpclmul_crc32_copy(uint32_t state, void *dst, const void *src, size_t n)
 		__asm__ volatile("" ::: "memory"); /* the CRC is that of the copy */
 		return crc_bytes(&crc32_tables, state, dst, n);
 	}
-	return update(&crc32_tables, state, (struct cursor){src, dst}, n, false);
+	return update(&crc32_tables, state, (struct cursor){src, dst, NULL}, n, false);
 }
 
 /* Up to here the chain of the CRC-32C instruction is the shorter one. */
@@ -178,7 +208,7 @@ vpclmul_crc32c(uint32_t state, const void *p, size_t n)
 {
 	if (n <= SERIAL_MAX)
 		return crc32c_sse42(state, p, n);
-	return update(&crc32c_tables, state, (struct cursor){p, NULL}, n, true);
+	return update(&crc32c_tables, state, (struct cursor){p, NULL, NULL}, n, true);
 }
 
 TARGET static uint32_t
@@ -186,12 +216,13 @@ vpclmul_crc32c_copy(uint32_t state, void *dst, const void *src, size_t n)
 {
 	if (n <= SERIAL_MAX)
 		return crc32c_sse42_copy(state, dst, src, n);
-	return update(&crc32c_tables, state, (struct cursor){src, dst}, n, true);
+	return update(&crc32c_tables, state, (struct cursor){src, dst, NULL}, n, true);
 }
 
 static const struct crc_impl vpclmul = {
 	.name = "vpclmul",
 	.crc32 = vpclmul_crc32,
+	.crc32_or = vpclmul_crc32_or,
 	.crc32c = vpclmul_crc32c,
 	.crc32_copy = vpclmul_crc32_copy,
 	.crc32c_copy = vpclmul_crc32c_copy,
