@@ -31,8 +31,7 @@ struct counter {
 #define COUNTERS_DESC_ITEM(id, name, help) [id] = {name, help},
 
 #define COUNTERS_ENUM(tag, list, count) enum tag { list(COUNTERS_ENUM_ITEM) count }
-#define COUNTERS_TABLE(table, list) \
-	const struct counter_desc table[] = {list(COUNTERS_DESC_ITEM)}
+#define COUNTERS_TABLE(table, list) const struct counter_desc table[] = {list(COUNTERS_DESC_ITEM)}
 
 /** Owner only: no locked instruction. */
 static inline void

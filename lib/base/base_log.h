@@ -37,11 +37,12 @@ struct log_limit {
  */
 bool log_limit_pass(struct log_limit *l, uint64_t *suppressed);
 
-#define LOG_LIMITED(limit, type, level, fmt, ...) do { \
-	uint64_t log_suppressed_; \
-	if (log_limit_pass(limit, &log_suppressed_)) \
-		LOG(type, level, fmt " (%llu like it suppressed)", ##__VA_ARGS__, \
-		    (unsigned long long)log_suppressed_); \
-} while (0)
+#define LOG_LIMITED(limit, type, level, fmt, ...) \
+	do { \
+		uint64_t log_suppressed_; \
+		if (log_limit_pass(limit, &log_suppressed_)) \
+			LOG(type, level, fmt " (%llu like it suppressed)", ##__VA_ARGS__, \
+				(unsigned long long)log_suppressed_); \
+	} while (0)
 
 #endif /* BASE_LOG_H */

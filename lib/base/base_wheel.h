@@ -33,7 +33,7 @@ struct wheel_entry {
 };
 
 struct wheel {
-	uint64_t tick; /* the last one that expiry has reached */
+	uint64_t tick;				       /* the last one that expiry has reached */
 	uint64_t used[WHEEL_LEVELS][WHEEL_SLOTS / 64]; /* slots with an entry */
 	struct wheel_link list[WHEEL_LISTS];
 };

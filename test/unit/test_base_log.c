@@ -55,8 +55,9 @@ START_TEST(log__line)
 	LOG_LIMITED(&l, test_log, NOTICE, "bad packet, length %d", 3);
 	rte_openlog_stream(NULL);
 	fclose(f);
-	ck_assert_str_eq(text, "qp 7\n"
-			 "bad packet, length 3 (7 like it suppressed)\n");
+	ck_assert_str_eq(text,
+		"qp 7\n"
+		"bad packet, length 3 (7 like it suppressed)\n");
 	free(text);
 }
 END_TEST

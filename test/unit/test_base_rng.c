@@ -7,7 +7,10 @@
 START_TEST(rng__reference)
 {
 	static const uint64_t expected[] = {
-		UINT64_C(11520), UINT64_C(0), UINT64_C(1509978240), UINT64_C(1215971899390074240),
+		UINT64_C(11520),
+		UINT64_C(0),
+		UINT64_C(1509978240),
+		UINT64_C(1215971899390074240),
 	};
 	struct rng r = {{1, 2, 3, 4}};
 

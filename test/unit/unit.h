@@ -15,6 +15,7 @@ unit_run(const char *name, const TTest *const *tests, size_t count)
 	SRunner *r;
 	int failed;
 
+	tcase_set_timeout(c, 0); /* that is meson's to watch, which knows about sanitizers */
 	for (size_t i = 0; i < count; i++)
 		tcase_add_test(c, tests[i]);
 	suite_add_tcase(s, c);
