@@ -50,6 +50,25 @@ START_TEST(window__is_no_lkey)
 	ck_assert_int_eq(fix_check(t, w, 0x1000, 8, MR_REMOTE_WRITE), MR_OK);
 	ck_assert_int_eq(fix_check(t, w, 0x1000, 8, 0), MR_BAD_ACCESS);
 	ck_assert_int_eq(fix_check(t, w, 0x1000, 8, MR_LOCAL_WRITE), MR_BAD_ACCESS);
+	/* Only a hint is asked for: a local read. */
+	ck_assert_int_eq(fix_check(t, w, 0x1000, 8, MR_RELAXED_ORDERING), MR_BAD_ACCESS);
+	mr_table_free(t);
+}
+END_TEST
+
+START_TEST(window__inside_one_run)
+{
+	struct mr_table *t = fix_table(16);
+	uint32_t region = fix_region(t, 0x1000, 64, ALL_RIGHTS, bytes);
+	uint32_t w = fix_bind(
+		t, fix_free_key(t, MR_TYPE_WINDOW_2B), region, 1, 16, 8, MR_REMOTE_READ);
+	struct mr_ref ref;
+
+	ck_assert_int_eq(mr_check(t, w, PD, QPN, 0x1012, 6, MR_REMOTE_READ, &ref), MR_OK);
+	ck_assert_ptr_eq(ref.ptr, bytes + 18);
+	ck_assert_uint_eq(ref.offset, 18);
+	ck_assert_int_eq(fix_check(t, w, 0x1012, 7, MR_REMOTE_READ), MR_BAD_RANGE);
+	ck_assert_int_eq(fix_check(t, w, 0x100f, 1, MR_REMOTE_READ), MR_BAD_RANGE);
 	mr_table_free(t);
 }
 END_TEST
@@ -263,7 +282,7 @@ START_TEST(invalidate_remote__needs_a_remote_right)
 }
 END_TEST
 
-UNIT_MAIN("mr_window", window__scope, window__is_no_lkey, window__bytes_of_its_region,
-	kill__waits_for_windows, bound__does_not_overflow, hold__reaches_the_region,
-	invalidate__types, invalidate__scope, invalidate__dying, invalidate__with_windows,
-	invalidate_remote__needs_a_remote_right)
+UNIT_MAIN("mr_window", window__scope, window__is_no_lkey, window__inside_one_run,
+	window__bytes_of_its_region, kill__waits_for_windows, bound__does_not_overflow,
+	hold__reaches_the_region, invalidate__types, invalidate__scope, invalidate__dying,
+	invalidate__with_windows, invalidate_remote__needs_a_remote_right)
