@@ -76,6 +76,28 @@ START_TEST(valid__empty_run)
 	struct mr_seg a = DIRECT(0, 100, bytes), b = DIRECT(100, 0, bytes);
 
 	ck_assert(!valid(a, b, NULL));
+	b = (struct mr_seg)FOREIGN(100, 0, 0);
+	ck_assert(!valid(a, b, &lane));
+}
+END_TEST
+
+/* Lengths whose sum goes once around and ends where it should: by one run, by many. */
+START_TEST(valid__sum_wraps)
+{
+	enum { MANY = 1 << 16 };
+	const struct mr_seg one[] = {
+		FOREIGN(0, 60, 0), FOREIGN(60, UINT64_MAX - 59, 0), DIRECT(0, 100, bytes)};
+	struct mr_desc d = {.length = 100, .segs = one, .num_segs = 3, .lane = &lane};
+	struct mr_seg *many = calloc(MANY + 1, sizeof(*many));
+
+	ck_assert(!mr_segs_valid(&d));
+	for (uint64_t i = 0; i < MANY; i++)
+		many[i] = (struct mr_seg)FOREIGN(i << 48, MR_MAX_LENGTH, 0);
+	many[MANY] = (struct mr_seg)DIRECT(0, 100, bytes);
+	d.segs = many;
+	d.num_segs = MANY + 1;
+	ck_assert(!mr_segs_valid(&d));
+	free(many);
 }
 END_TEST
 
@@ -96,9 +118,13 @@ START_TEST(build__merges_neighbours)
 {
 	const struct mr_seg in[] = {
 		DIRECT(0, 10, bytes),
-		DIRECT(10, 10, bytes + 10),  /* goes on */
-		DIRECT(20, 10, bytes + 30),  /* a hole */
-		FOREIGN(30, 10, 0x1000),     /* another kind */
+		DIRECT(10, 10, bytes + 10), /* goes on */
+		DIRECT(20, 10, bytes + 30), /* a hole */
+		{.start = 30,
+			.length = 10,
+			.kind = MR_SEG_FOREIGN,
+			.remote = 0x1000,
+			.ptr = bytes + 40},  /* another kind, whatever the pointer says */
 		FOREIGN(40, 10, 0x100a),     /* goes on */
 		FOREIGN(50, 10, 0x1013),     /* one short */
 		DIRECT(60, 10, bytes + 100), /* back */
@@ -276,6 +302,6 @@ START_TEST(register__copies)
 }
 END_TEST
 
-UNIT_MAIN("mr_segs", valid__cover, valid__empty_run, valid__foreign, build__merges_neighbours,
-	build__whole_again, find__every_byte, segment__every_access_of_a_mix, segment__ends,
-	register__copies)
+UNIT_MAIN("mr_segs", valid__cover, valid__empty_run, valid__sum_wraps, valid__foreign,
+	build__merges_neighbours, build__whole_again, find__every_byte,
+	segment__every_access_of_a_mix, segment__ends, register__copies)
