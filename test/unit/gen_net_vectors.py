@@ -7,8 +7,8 @@ usage: gen_net_vectors.py > net_vectors.h
 import sys
 
 from scapy.all import (ARP, Dot1Q, Ether, ICMP, ICMPv6DestUnreach, ICMPv6EchoReply,
-                       ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6NDOptDstLLAddr,
-                       ICMPv6NDOptSrcLLAddr, ICMPv6PacketTooBig, IP, IPOption, IPv6,
+                       ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA,
+                       ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, ICMPv6PacketTooBig, IP, IPOption, IPv6,
                        IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, Padding, Raw, TCP, UDP)
 
 US, PEER, GW = "52:54:00:00:00:02", "52:54:00:00:00:03", "52:54:00:00:00:fe"
@@ -75,7 +75,8 @@ VECTORS = {
     "qinq": IN / Dot1Q(vlan=5) / Dot1Q(vlan=6) / IP_IN / UDP_IN / BODY,
     "vlan_4095": IN / Dot1Q(vlan=4095, prio=7) / IP_IN / UDP_IN / BODY,
     "mcast_smac": Ether(src="03:00:00:00:00:01", dst=US) / IP_IN / UDP_IN / BODY,
-    "options4": IN / IP(src=PEER4, dst=US4, options=[IPOption(b"\x94\x04\x00\x00")]) / UDP_IN / BODY,
+    "options4": IN / IP(src=PEER4, dst=US4,
+                        options=[IPOption(b"\x94\x04\x00\x00")]) / UDP_IN / BODY,
     "igmp": IN / IP(src=PEER4, dst="224.0.0.1", proto=2,
                     options=[IPOption(b"\x94\x04\x00\x00")]) / Raw(b"\x11\x64\xee\x9b\0\0\0\0"),
     "frag4_first": IN / IP(src=PEER4, dst=US4, flags="MF") / UDP_IN / BODY,
@@ -148,6 +149,7 @@ VECTORS = {
     "ns_opt_unknown": nd(IN, IPv6(src=PEER6, dst=SN_US, hlim=255), ICMPv6ND_NS(tgt=US6),
                          Raw(b"\x0e\x01" + bytes(6)), ICMPv6NDOptSrcLLAddr(lladdr=PEER)),
     "na_mcast_solicited": na_in(s=1, dst=ALL, dmac=MAC_ALL),
+    "ra": nd(Ether(src=GW, dst=MAC_ALL), IPv6(src="fe80::fe", dst=ALL, hlim=255), ICMPv6ND_RA()),
     # ICMP.
     "echo4": IN / IP_IN / ICMP(type=8, id=0x77, seq=3) / ODD,
     "echo4_reply": OUT / IP(src=US4, dst=PEER4, id=0x1234, flags="DF") / ICMP(type=0, id=0x77,

@@ -4,10 +4,8 @@
 #define NET_TEST_H
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_mbuf.h>
@@ -63,13 +61,12 @@ static inline struct rte_mempool *
 test_pool(void)
 {
 	char arg[][32] = { "test", "--no-huge", "-m", "64", "--no-pci", "--no-shconf",
-		"--no-telemetry", "--log-level=error", "--file-prefix=" };
+		"--no-telemetry", "--log-level=error", "--file-prefix=rnic-unit" };
 	char *argv[RTE_DIM(arg)];
 	struct rte_mempool *mp;
 
 	for (size_t i = 0; i < RTE_DIM(arg); i++)
 		argv[i] = arg[i];
-	snprintf(arg[RTE_DIM(arg) - 1], sizeof(arg[0]), "--file-prefix=net%d", (int)getpid());
 	ck_assert_int_ge(rte_eal_init(RTE_DIM(argv), argv), 0);
 	mp = rte_pktmbuf_pool_create("test", 63, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	ck_assert_ptr_nonnull(mp);
