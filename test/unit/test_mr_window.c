@@ -14,7 +14,7 @@ check_as(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn)
 	return mr_check(t, key, pd, qpn, 0x1010, 8, MR_REMOTE_READ, &ref);
 }
 
-/* Type 1: the PD. Type 2A: the QP. Type 2B: both. (IBTA 10.6.7.2.2) */
+/* Type 1: the PD. Type 2A: the QP. Type 2B: both. */
 START_TEST(window__scope)
 {
 	struct mr_table *t = fix_table(16);
