@@ -36,7 +36,15 @@ START_TEST(create__largest)
 
 		ck_assert_uint_eq(t->mask + 1, slots[i]);
 		ck_assert_uint_eq(t->capacity, slots[i] - 2);
-		for (int n = 0; n < 100; n++) {
+		/* The list's first place is slot 1, and a slot that is given back is itself. */
+		t->num_free = 1;
+		for (int n = 0; n < 3; n++) {
+			key = fix_region(t, 0, 16, 0, bytes);
+			ck_assert_uint_eq((key >> 8) & t->mask, 1);
+			fix_deregister(t, key);
+		}
+		t->num_free = t->capacity;
+		for (int n = 0; n < 10; n++) {
 			key = fix_region(t, 0, 16, 0, bytes);
 			ck_assert_int_eq(fix_check(t, key, 0, 16, 0), MR_OK);
 			fix_deregister(t, key);
@@ -248,10 +256,22 @@ START_TEST(register__edges)
 {
 	struct mr_table *t = fix_table(16);
 	const uint64_t most = UINT64_C(1) << 48;
+	const struct mr_seg two[] = {
+		{.length = most, .kind = MR_SEG_DIRECT, .ptr = bytes},
+		{.start = most, .length = 1, .kind = MR_SEG_DIRECT, .ptr = bytes},
+	};
 	uint32_t key;
 
 	ck_assert_int_eq(fix_try(t, 0, most, 0, bytes, &key), 0);
 	ck_assert_int_eq(fix_try(t, 0, most + 1, 0, bytes, &key), -EINVAL);
+	/* Nor as a sum of runs. */
+	ck_assert_int_eq(mr_register(t,
+				 &(struct mr_desc){.type = MR_TYPE_REGION,
+					 .length = most + 1,
+					 .segs = two,
+					 .num_segs = 2},
+				 &key),
+		-EINVAL);
 	/* The last byte is at 2^64 - 1. */
 	ck_assert_int_eq(fix_try(t, 0 - most, most, 0, bytes, &key), 0);
 	ck_assert_int_eq(fix_try(t, 0 - most + 1, most, 0, bytes, &key), -EINVAL);
