@@ -285,6 +285,22 @@ START_TEST(segment__ends)
 }
 END_TEST
 
+/* What the pointer of a foreign run holds does not count. */
+START_TEST(segment__foreign_has_no_address)
+{
+	const struct mr_seg in[] = {
+		{.length = 8, .kind = MR_SEG_FOREIGN, .remote = 0x7000, .ptr = bytes}};
+	struct mr_table *t = fix_table(4);
+	struct mr_ref ref;
+	uint32_t key;
+
+	ck_assert_int_eq(try_segs(t, in, 1, 8, &lane, &key), 0);
+	ck_assert_int_eq(mr_check(t, key, PD, QPN, 0x10000, 8, 0, &ref), MR_OK);
+	ck_assert_ptr_null(ref.ptr);
+	mr_table_free(t);
+}
+END_TEST
+
 /* The caller's array is its own again after mr_register(). */
 START_TEST(register__copies)
 {
@@ -304,4 +320,5 @@ END_TEST
 
 UNIT_MAIN("mr_segs", valid__cover, valid__empty_run, valid__sum_wraps, valid__foreign,
 	build__merges_neighbours, build__whole_again, find__every_byte,
-	segment__every_access_of_a_mix, segment__ends, register__copies)
+	segment__every_access_of_a_mix, segment__ends, segment__foreign_has_no_address,
+	register__copies)
