@@ -223,6 +223,23 @@ short_at_every_length(uint8_t opcode)
 	ck_assert_uint_eq(pkt.payload_len, 4);
 }
 
+START_TEST(emit__room_is_kept)
+{
+	struct roce_pkt pkt = {.opcode = ROCE_RC_SEND_ONLY, .pad = 3, .payload = fence - 5};
+	uint8_t out[32];
+
+	for (pkt.payload_len = 0; pkt.payload_len <= 5; pkt.payload_len += 5)
+		for (size_t room = 0; room < sizeof(out); room++) {
+			const size_t len = ROCE_BTH_LEN + pkt.payload_len + 3;
+
+			memset(out, 0xa5, sizeof(out));
+			ck_assert_uint_eq(roce_emit(&pkt, out, room), room < len ? 0 : len);
+			for (size_t i = room; i < sizeof(out); i++)
+				ck_assert_uint_eq(out[i], 0xa5);
+		}
+}
+END_TEST
+
 START_TEST(parse__short_at_every_length)
 {
 	for (unsigned int opcode = 0; opcode < 256; opcode++)
@@ -355,6 +372,7 @@ main(void)
 	tcase_add_test(tc, ROCE_C_72__every_captured_packet_is_parsed_and_emitted);
 	tcase_add_test(tc, emit__each_opcode_round_trip);
 	tcase_add_test(tc, emit__uncaptured_headers_byte_by_byte);
+	tcase_add_test(tc, emit__room_is_kept);
 	tcase_add_test(tc, parse__short_at_every_length);
 	tcase_add_test(tc, parse__pad_larger_than_what_is_there);
 	tcase_add_test(tc, ROCE_C_6__tver_must_be_0);

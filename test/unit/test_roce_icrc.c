@@ -258,14 +258,32 @@ START_TEST(chain__cut_anywhere)
 }
 END_TEST
 
-/* A chain that ends inside the ICRC, after exactly the masked part. */
-START_TEST(chain__too_short)
+/*
+ * Too short for a BTH and an ICRC, yet its last four bytes are the ICRC of the
+ * rest: not refused for the sum.
+ */
+START_TEST(check__short_packet_with_a_right_sum)
 {
 	uint8_t bytes[64] = {0x45};
-	struct roce_seg seg = {bytes, 0};
+	struct roce_seg segs[2] = {{bytes, 0}, {bytes, 0}};
 
-	for (seg.len = 0; seg.len < 44; seg.len++)
-		ck_assert(!roce_icrc_check_chain(&seg, 1, false));
+	for (size_t len = 37; len <= 44; len++) {
+		roce_icrc_write(bytes, false, len);
+		segs[0].len = len;
+		ck_assert(roce_icrc_check(bytes, false, len) == (len == 44));
+		ck_assert(roce_icrc_check_chain(segs, 1, false) == (len == 44));
+		segs[0].len = 20;
+		segs[1] = (struct roce_seg){bytes + 20, len - 20};
+		ck_assert(roce_icrc_check_chain(segs, 2, false) == (len == 44));
+	}
+}
+END_TEST
+
+START_TEST(residue__all_bits_count)
+{
+	ck_assert(roce_icrc_residue_ok(ROCE_ICRC_RESIDUE));
+	for (unsigned int bit = 0; bit < 32; bit++)
+		ck_assert(!roce_icrc_residue_ok(ROCE_ICRC_RESIDUE ^ 1u << bit));
 }
 END_TEST
 
@@ -303,7 +321,8 @@ main(void)
 	tcase_add_loop_test(tc, B025__zero_icrc_is_refused, 0, ROCE_VECTORS);
 	tcase_add_loop_test(tc, check__truncated_at_every_length, 0, ROCE_VECTORS);
 	tcase_add_loop_test(tc, chain__cut_anywhere, 0, ROCE_VECTORS);
-	tcase_add_test(tc, chain__too_short);
+	tcase_add_test(tc, check__short_packet_with_a_right_sum);
+	tcase_add_test(tc, residue__all_bits_count);
 	tcase_add_test(tc, headers__any_length_of_bth_part);
 	suite_add_tcase(s, tc);
 	srunner_run_all(sr, CK_ENV);
