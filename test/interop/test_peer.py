@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The peer against itself: two guests, so that later faults are ours and not its.
+
+usage: test_peer.py [MTU...]      (default 1500 and 4200)
+"""
+import sys
+
+import interop
+
+GOOD = ('send:64 send:0 send:61 sendimm:32 write:256 write:0 write:3 writeimm:100 read:200 read:0 '
+        'cas casmiss fadd send:2500 sendimm:5001 write:4096 writeimm:3000 read:5000 read:65536 '
+        'write:65536*8 send:64*32 read:1000*16 write:1*64 fadd*16 cas*8 mwwrite:3000 sendinv:64 '
+        'mwwrite:64 sendinv:0 rnr:20 send:65536').split()
+BAD = ('badkey-write badkey-read badkey-fadd badvar-write badvar-read oob-write:4096 '
+       'oob-read:64 noperm-write noperm-read noperm-fadd toolong rnrfail '
+       'badinv').split()
+
+
+def pair(server, client, server_ops, client_ops, opts=''):
+    """One run of peer-qp; the side with ops initiates. Returns both outputs."""
+    server.spawn(f'peer-qp -s {opts} {server_ops}; echo status $?', listen=18515)
+    p = client.run(f'peer-qp -c {server.ip} {opts} {client_ops}', check=False)
+    log = server.wait()
+    if p.returncode or 'status 0' not in log:
+        raise interop.Fault(f'peer-qp {server_ops} | {client_ops}: status {p.returncode}\n'
+                            f'client: {p.stdout}{p.stderr}\nserver: {log}')
+    return log, p.stdout
+
+
+def run(mtu):
+    path_mtu = 4096 if mtu >= 4200 else 1024
+    with interop.Net('peer', mtu=mtu) as net:
+        a, b = net.guest(), net.guest()
+        b.run(f'ping -c 1 {a.ip} && ping -c 1 {a.ip6}')
+        cap = net.capture(a.tap)
+        a.spawn('ibv_rc_pingpong -g 1 -n 20 -s 5000', listen=18515, tag='pp')
+        b.run(f'ibv_rc_pingpong -g 1 -n 20 -s 5000 {a.ip}')
+        a.wait('pp')
+        print(f'mtu {mtu}: ibv_rc_pingpong: ok', flush=True)
+        good = ' '.join(GOOD)
+        pair(a, b, '', f'-n 2 {good}', f'-M {path_mtu}')
+        pair(a, b, good, '', f'-M {path_mtu}')
+        pair(a, b, '-r 16', '-b send:3000*8 write:5000 read:64 fadd', f'-M {path_mtu}')
+        gid = a.gid(a.ip6)
+        pair(a, b, '', good, f'-M {path_mtu} -g {gid}')
+        print(f'mtu {mtu}: {len(GOOD)} operations, both roles, IPv4 and IPv6: ok', flush=True)
+        for op in BAD + ['mwwrite sendinv stale-write']:
+            pair(a, b, '', op)
+        print(f'mtu {mtu}: {len(BAD) + 1} operations that must fail: ok', flush=True)
+        cap.stop()
+        print(f'mtu {mtu}: {cap.check()} frames without a fault; {cap.dropped} not captured')
+        for g in (a, b):
+            if g.bad_icrc():
+                raise interop.Fault('bad ICRC')
+        print(a.counters())
+
+
+def main():
+    why = interop.missing()
+    if why:
+        print(f'skipped: {why}')
+        return interop.SKIP
+    interop.build_guest()
+    for mtu in map(int, sys.argv[1:] or ('1500', '4200')):
+        run(mtu)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
