@@ -172,13 +172,17 @@ class Capture:
             want = f'({want}) && ({src})'
         p = sh('tshark', '-n', '-r', self.path, '-Y', want, '-T', 'fields', '-e', 'frame.number',
                '-e', 'infiniband.bth.opcode', '-e', '_ws.expert.message',
-               *[a for h in PAYLOAD_HEURISTICS for a in ('--disable-heuristic', h)])
+               *payload_guessers())
         return p.stdout.splitlines()
 
 
-# Dissectors that take a guess at payload, which is arbitrary in our tests.
-PAYLOAD_HEURISTICS = ('rpcrdma_infiniband', 'iser_infiniband', 'smc_infiniband',
-                      'eth_over_ib', 'mad_infiniband')
+def payload_guessers():
+    """Options that turn off tshark's guesses at payload, which is arbitrary in our tests."""
+    out = sh('tshark', '-G', 'heuristic-decodes').stdout
+    guesses = {f[1] for f in (line.split('\t') for line in out.splitlines())
+               if f[0] == 'infiniband.payload'} - {'ethertype'}
+    return [a for g in sorted(guesses) for a in ('--disable-protocol', g)] + \
+        ['--disable-heuristic', 'eth_over_ib']
 
 
 class Guest:
@@ -335,12 +339,17 @@ class Net:
         return dev
 
     def adopt(self, dev, timeout=20):
-        """Waits for a tap that a program makes (net_tap) and puts it on the bridge."""
+        """Waits for a tap that a program makes (net_tap) and puts it on the bridge.
+
+        The kernel device gets another address than the PMD has: what is sent to the
+        address of a bridge's port ends in the bridge. Call it when the port has started.
+        """
         end = time.monotonic() + timeout
         while self.ip('link', 'show', dev, check=False).returncode:
             if time.monotonic() > end:
                 raise Fault(f'no device {dev}')
             time.sleep(0.05)
+        self.ip('link', 'set', dev, 'address', '52:54:00:00:01:01')
         self.enslave(dev)
         return dev
 
@@ -363,7 +372,7 @@ def af_packet(dev, mtu=1500, index=0):
 
 
 def tap(dev='dtap0', index=0, mac='52:54:00:00:00:01'):
-    """devargs of the tap PMD, which makes the device: Net.adopt() it then."""
+    """devargs of the tap PMD, which makes the device: Net.adopt() it then. MTU 1500 only."""
     return f'net_tap{index},iface={dev},mac={mac}'
 
 
