@@ -204,6 +204,7 @@ quick)
 	;;
 default)
 	tests_plain
+	[ ${#suites[@]} != 0 ] || run "$plain" --suite guest
 	[ ${#suites[@]} != 0 ] || check "static checks" devtools/check.sh
 	;;
 sanitize)
@@ -212,6 +213,7 @@ sanitize)
 ci | long)
 	check "static checks" devtools/check.sh
 	tests_plain
+	run "$plain" --suite guest
 	[ "$compiler" = clang ] || check "clang compiles it without a warning" clang_compiles
 	tests_sanitized
 	[ "$tier" != long ] || run "$plain" --suite long --timeout-multiplier 0

@@ -4,8 +4,6 @@
 
 usage: test_peer.py [MTU...]      (default 1500 and 4200)
 """
-import sys
-
 import interop
 
 GOOD = ('send:64 send:0 send:61 sendimm:32 write:256 write:0 write:3 writeimm:100 read:200 read:0 '
@@ -56,16 +54,10 @@ def run(mtu):
         print(a.counters())
 
 
-def main():
-    why = interop.missing()
-    if why:
-        print(f'skipped: {why}')
-        return interop.SKIP
-    interop.build_guest()
-    for mtu in map(int, sys.argv[1:] or ('1500', '4200')):
+def main(args):
+    for mtu in map(int, args or ('1500', '4200')):
         run(mtu)
-    return 0
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    interop.main_of(main)

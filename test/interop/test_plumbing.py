@@ -10,7 +10,6 @@ packet that the MTU allows, and one byte less (odd).
 import os
 import shlex
 import subprocess
-import sys
 
 import interop
 
@@ -55,18 +54,12 @@ def run(kind, mtu):
         print(f'{kind} mtu {mtu}: ok, {vdev}', flush=True)
 
 
-def main():
-    why = interop.missing()
-    if why:
-        print(f'skipped: {why}')
-        return interop.SKIP
-    interop.build_guest()
-    for kind in sys.argv[1:] or ('af_packet', 'tap'):
+def main(args):
+    for kind in args or ('af_packet', 'tap'):
         # The tap PMD of DPDK 22.11 sends no frame above an MTU of 1504.
         for mtu in (1500, 4200) if kind == 'af_packet' else (1500,):
             run(kind, mtu)
-    return 0
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    interop.main_of(main)
