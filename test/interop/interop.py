@@ -28,7 +28,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 
 import icrc_check
 
@@ -97,40 +97,48 @@ def main_of(test):
 
 
 class Proc:
-    """A program in the namespace, its output in a file."""
+    """A program in the namespace; a thread collects its output."""
 
-    def __init__(self, net, argv, log, **kw):
+    def __init__(self, net, argv, **kw):
         self.argv = [str(a) for a in argv]
-        self.log = pathlib.Path(log)
-        self.file = open(self.log, 'wb')
+        self.text, self.ended = '', False
+        self.changed = threading.Condition()
         self.popen = subprocess.Popen(['ip', 'netns', 'exec', net.name, *self.argv],
-                                      stdout=self.file, stderr=subprocess.STDOUT,
-                                      stdin=kw.pop('stdin', subprocess.DEVNULL), **kw)
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      stdin=kw.pop('stdin', subprocess.DEVNULL), text=True,
+                                      errors='replace', **kw)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.popen.stdout:
+            with self.changed:
+                self.text += line
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
 
     def output(self):
-        return self.log.read_text(errors='replace')
+        with self.changed:
+            return self.text
 
     def wait_line(self, pattern, timeout=30):
-        """Waits for output that matches; returns the match."""
-        end = time.monotonic() + timeout
+        """Waits for output that matches (whole lines are seen); returns the match."""
         rx = re.compile(pattern, re.M)
-        while True:
-            ended = self.popen.poll() is not None
-            m = rx.search(self.output())
-            if m:
-                return m
-            if ended or time.monotonic() > end:
-                raise Fault(f'{self.argv[0]}: {"ended" if ended else "no output"} before '
-                            f'{pattern!r}\n{self.output()}')
-            time.sleep(0.02)
+        with self.changed:
+            self.changed.wait_for(lambda: self.ended or rx.search(self.text), timeout)
+            m = rx.search(self.text)
+            if not m:
+                raise Fault(f'{self.argv[0]}: {"ended" if self.ended else "no output"} before '
+                            f'{pattern!r}\n{self.text}')
+            return m
 
     def wait(self, timeout=60):
         """Waits for the end; returns the exit status."""
-        try:
-            return self.popen.wait(timeout)
-        finally:
-            if self.popen.returncode is not None:
-                self.file.close()
+        rc = self.popen.wait(timeout)
+        self.reader.join(timeout)
+        return rc
 
     def stop(self, sig=signal.SIGTERM, timeout=10):
         """Ends it, by force after the timeout; returns the exit status."""
@@ -140,9 +148,7 @@ class Proc:
                 self.popen.wait(timeout)
             except subprocess.TimeoutExpired:
                 self.popen.kill()
-                self.popen.wait()
-        self.file.close()
-        return self.popen.returncode
+        return self.wait()
 
 
 class Capture:
@@ -151,8 +157,7 @@ class Capture:
     def __init__(self, net, dev, path, expression='udp port 4791'):
         self.path = pathlib.Path(path)
         self.proc = Proc(net, ['tcpdump', '-Z', 'root', '-q', '-i', dev, '-s', '0', '-B', '16384',
-                               '--immediate-mode', '-U', '-w', self.path, expression],
-                         str(path) + '.log')
+                               '--immediate-mode', '-U', '-w', self.path, expression])
         self.proc.wait_line('listening on')
 
     def stop(self):
@@ -331,7 +336,7 @@ class Net:
 
     def spawn(self, argv, **kw):
         """Starts a program in the namespace; a Proc, ended with the Net."""
-        p = Proc(self, argv, self.work / f'proc{len(self.procs)}.log', **kw)
+        p = Proc(self, argv, **kw)
         self.procs.append(p)
         return p
 
@@ -351,20 +356,22 @@ class Net:
                           check=False)
         return dev
 
-    def adopt(self, dev, timeout=20):
-        """Waits for a tap that a program makes (net_tap) and puts it on the bridge.
+    def adopt(self, dev):
+        """Puts a tap that a program has made (net_tap) on the bridge, its port started.
 
         The kernel device gets another address than the PMD has: what is sent to the
-        address of a bridge's port ends in the bridge. Call it when the port has started.
+        address of a bridge's port ends in the bridge.
         """
-        end = time.monotonic() + timeout
-        while self.ip('link', 'show', dev, check=False).returncode:
-            if time.monotonic() > end:
-                raise Fault(f'no device {dev}')
-            time.sleep(0.05)
         self.ip('link', 'set', dev, 'address', '52:54:00:00:01:01')
         self.enslave(dev)
         return dev
+
+    def inject(self, dev, frame):
+        """Sends one Ethernet frame, as it is, out of a device."""
+        self.exec(sys.executable, '-c', 'import socket, sys\n'
+                  's = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n'
+                  's.bind((sys.argv[1], 0))\ns.send(bytes.fromhex(sys.argv[2]))',
+                  dev, frame.hex())
 
     def guest(self, links='rxe', **opts):
         """Boots the next guest; opts are run-guest's long options."""

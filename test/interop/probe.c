@@ -9,10 +9,10 @@
  * SIGTERM. It takes no part in the product.
  */
 #include <arpa/inet.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <rte_arp.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -100,7 +100,7 @@ loop(void)
 			if (!answer(burst[i]) || rte_eth_tx_burst(0, 0, &burst[i], 1) != 1)
 				rte_pktmbuf_free(burst[i]);
 		if (!n)
-			usleep(100);
+			sched_yield();
 	}
 }
 

@@ -4,6 +4,9 @@
 
 usage: test_peer.py [MTU...]      (default 1500 and 4200)
 """
+import struct
+
+import icrc_check
 import interop
 
 GOOD = ('send:64 send:0 send:61 sendimm:32 write:256 write:0 write:3 writeimm:100 read:200 read:0 '
@@ -24,6 +27,20 @@ def pair(server, client, server_ops, client_ops, opts=''):
         raise interop.Fault(f'peer-qp {server_ops} | {client_ops}: status {p.returncode}\n'
                             f'client: {p.stdout}{p.stderr}\nserver: {log}')
     return log, p.stdout
+
+
+def check_oracle(net, guest):
+    """A frame to QP1 with a wrong ICRC has to show in bad_icrc(), or that means nothing."""
+    port = net.veth('rnic0')
+    ib = struct.pack('!2BH4I', 0x64, 0, 0xffff, 1, 1, 0x80010000, 1) + bytes(256) + b'\1\2\3\4'
+    udp = struct.pack('!4H', 49152, 4791, 8 + len(ib), 0) + ib
+    ip = bytearray(struct.pack('!2B3H2BH8B', 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0,
+                               *map(int, f'{interop.OUR_IP}.{guest.ip}'.split('.'))))
+    ip[10:12] = struct.pack('!H', icrc_check.ones_sum(bytes(ip)) ^ 0xffff)
+    mac = bytes.fromhex(guest.mac.replace(':', ''))
+    net.inject(port, mac + bytes.fromhex('525400000001') + b'\x08\x00' + ip + udp)
+    guest.run('n=0; until dmesg | grep -q "bad ICRC"; do n=$((n + 1)); [ $n -lt 100 ] || exit 1; '
+              'usleep 50000; done')
 
 
 def run(mtu):
@@ -52,6 +69,7 @@ def run(mtu):
             if g.bad_icrc():
                 raise interop.Fault('bad ICRC')
         print(a.counters())
+        check_oracle(net, a)
 
 
 def main(args):
