@@ -64,7 +64,7 @@ net_nd_parse(const uint8_t *ip6, size_t len, struct net_nd *nd)
 	size_t icmp_len;
 	uint16_t sum;
 
-	if (len < sizeof(h) + ND_BODY)
+	if (len < sizeof(h) + NET_ICMP_HDR_LEN)
 		return -EBADMSG;
 	memcpy(&h, ip6, sizeof(h));
 	icmp_len = len - sizeof(h);
@@ -73,7 +73,7 @@ net_nd_parse(const uint8_t *ip6, size_t len, struct net_nd *nd)
 		return -EBADMSG;
 	if (icmp[0] != NET_ND_NS && icmp[0] != NET_ND_NA)
 		return -EPROTONOSUPPORT;
-	if (icmp[1] != 0)
+	if (icmp[1] != 0 || icmp_len < ND_BODY)
 		return -EBADMSG;
 	*nd = (struct net_nd){
 		.type = icmp[0],
