@@ -9,7 +9,8 @@ import sys
 from scapy.all import (ARP, Dot1Q, Ether, ICMP, ICMPv6DestUnreach, ICMPv6EchoReply,
                        ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA,
                        ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, ICMPv6PacketTooBig, IP,
-                       IPOption, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, Padding, Raw, TCP, UDP)
+                       IPOption, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, Padding, Raw,
+                       TCP, UDP)
 
 US, PEER, GW = "52:54:00:00:00:02", "52:54:00:00:00:03", "52:54:00:00:00:fe"
 US4, PEER4, GW4 = "192.0.2.2", "192.0.2.3", "192.0.2.254"
@@ -196,8 +197,8 @@ def main():
     for name, pkt in VECTORS.items():
         data = bytes(pkt)
         out.write(f"\nstatic const uint8_t v_{name}[] = {{ /* {len(data)} bytes */\n")
-        for i in range(0, len(data), 20):
-            out.write("\t" + ",".join(f"{b:#x}" for b in data[i:i + 20]) + ",\n")
+        for i in range(0, len(data), 16):
+            out.write("\t" + ",".join(f"{b:#x}" for b in data[i:i + 16]) + ",\n")
         out.write("};\n")
     out.write("\n/* All of them, for loops: X(name). */\n#define NET_VECTORS(X) \\\n")
     out.write(" \\\n".join(f"\tX({name})" for name in VECTORS))
