@@ -67,6 +67,7 @@ VECTORS = {
     "udp4_tagged": IN / Dot1Q(vlan=5, prio=3) / IP(src=PEER4, dst=US4, tos=0x6B) / UDP_IN / BODY,
     "udp4_prio": IN / Dot1Q(vlan=0, prio=6) / IP_IN / UDP_IN / BODY,
     "udp6": IN / IP6_IN / UDP_IN / BODY,
+    "udp6_padded": IN / IP6_IN / UDP_IN / b"ab" / Padding(b"\xee" * 16),
     "udp6_cksum": IN / IP6_IN / UDP(sport=1, dport=2) / ODD,
     "udp6_tagged": IN / Dot1Q(vlan=4094, prio=7) / IPv6(src=PEER6, dst=US6, tc=0x6B, fl=0xABCDE,
                                                      hlim=3) / UDP_IN / BODY,

@@ -473,10 +473,13 @@ END_TEST
 START_TEST(neigh__static_and_multicast)
 {
 	const struct rte_ether_addr group = { { 0x01, 0x00, 0x5e, 0x01, 0x02, 0x03 } };
-	struct net_ip a = ip("192.0.2.3");
+	struct net_ip a = ip("192.0.2.3"), b = ip("2001:db8::3");
 	struct net_neigh *n;
 
 	setup();
+	ck_assert_int_eq(net_neigh_set_static(w.t, &b, 0, &test_gw), 0);
+	HEAR(ns_us);
+	check(net_neigh_find(w.t, &b, 0), NET_NEIGH_REACHABLE, &test_gw);
 	ck_assert_int_eq(net_neigh_set_static(w.t, &a, 0, &test_peer), 0);
 	n = get("192.0.2.3");
 	HEAR(arp_gratuitous);

@@ -148,6 +148,10 @@ START_TEST(parse__padding_is_cut)
 	ck_assert_uint_eq(m.pkt_len, 44);
 	ck_assert_uint_eq(m.data_len, 44);
 	frame_free(&m);
+	ck_assert_int_eq(frame_parse(&m, &p, v_udp6_padded, sizeof(v_udp6_padded)), NET_UDP);
+	ck_assert_uint_eq(p.payload_len, 2);
+	ck_assert_uint_eq(m.pkt_len, 64);
+	frame_free(&m);
 }
 END_TEST
 
