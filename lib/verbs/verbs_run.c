@@ -152,18 +152,16 @@ verbs_run_round(struct verbs_worker *w, uint32_t quantum,
 		enum verbs_run (*step)(void *arg, struct verbs_qp *qp), void *arg)
 {
 	unsigned int did = 0;
-	struct verbs_qp *qp;
+	bool more = true;
 
 	w->run_last = w->run_tail;
-	while (w->run_last != NULL) {
-		qp = w->run_head;
-		if (qp == w->run_last) {
-			run_one(w, quantum, step, arg, &did);
-			break;
-		}
+	while (more && w->run_last != NULL) {
+		struct verbs_qp *qp = w->run_head;
+
 		if (qp->run_next)
 			rte_prefetch0(qp->run_next);
-		if (!run_one(w, quantum, step, arg, &did))
+		more = run_one(w, quantum, step, arg, &did);
+		if (qp == w->run_last) /* or the step made it the last */
 			break;
 	}
 	w->run_last = NULL;
