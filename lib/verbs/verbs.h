@@ -197,7 +197,7 @@ struct verbs_qp {
 	struct ring_wq_cons sq;
 	struct ring_wq_cons rq;
 	struct verbs_wqe *wqe_head, *wqe_tail; /* started, not completed */
-	struct verbs_io *io[VERBS_DIRS];       /* foreign access: that direction is parked */
+	struct verbs_io *io[VERBS_DIRS]; /* foreign access: that direction is parked */
 	int32_t deficit; /* bytes it may send in this round; the transport subtracts */
 	uint32_t rq_counted; /* slots up to here are in rq_posted (verbs_rq_count()) */
 	uint32_t rq_posted;

@@ -74,7 +74,8 @@ START_TEST(gather__one_mapped)
 	ck_assert_int_eq(verbs_gather(&f->w, &f->qp, q, 1000, 0, dst, &crc, &why), VERBS_DONE);
 	ck_assert_int_eq(verbs_gather(&f->w, &f->qp, q, 1000, 1, dst, &crc, &why), VERBS_ERROR);
 	ck_assert_int_eq(why, WC_LOC_LEN_ERR);
-	ck_assert_int_eq(verbs_gather(&f->w, &f->qp, q, 0xffffffff, 2, dst, &crc, &why), VERBS_ERROR);
+	ck_assert_int_eq(
+		verbs_gather(&f->w, &f->qp, q, 0xffffffff, 2, dst, &crc, &why), VERBS_ERROR);
 	done(f, q);
 	fx_free(f);
 }
@@ -129,7 +130,8 @@ START_TEST(gather__keys_refused)
 		struct verbs_wqe *q = start(f, RING_WR_SEND, &bad[i], 1);
 		enum wc_status why = WC_SUCCESS;
 
-		ck_assert_int_eq(verbs_gather(&f->w, &f->qp, q, 0, 8, dst, &crc, &why), VERBS_ERROR);
+		ck_assert_int_eq(
+			verbs_gather(&f->w, &f->qp, q, 0, 8, dst, &crc, &why), VERBS_ERROR);
 		ck_assert_int_eq(why, WC_LOC_PROT_ERR);
 		/* the part beyond the wrap must not land on low addresses either */
 		ck_assert_int_eq(verbs_gather(&f->w, &f->qp, q, 7, 1, dst, &crc, &why),
@@ -235,7 +237,7 @@ START_TEST(gather__lists_of_all_sorts)
 }
 END_TEST
 
-/* Elements of no bytes are not looked up (the verbs manual: they have no key); others are, in time. */
+/* Elements of no bytes need no key; others do, once their bytes are wanted. */
 START_TEST(gather__empty_elements)
 {
 	struct fx *f = fx_patterned();
@@ -350,7 +352,8 @@ START_TEST(scatter__all_or_nothing)
 	ck_assert_int_eq(verbs_scatter(&f->w, &f->qp, sgl_of(v, l, 2), 0, src, 129, &why),
 			 VERBS_ERROR);
 	ck_assert_int_eq(why, WC_LOC_LEN_ERR);
-	ck_assert_int_eq(verbs_scatter(&f->w, &f->qp, sgl_of(v, l, 0), 0, src, 1, &why), VERBS_ERROR);
+	ck_assert_int_eq(
+		verbs_scatter(&f->w, &f->qp, sgl_of(v, l, 0), 0, src, 1, &why), VERBS_ERROR);
 	ck_assert_mem_eq(f->mem, model_mem, FX_MEM);
 	ck_assert_int_eq(verbs_scatter(&f->w, &f->qp, sgl_of(v, l, 3), 0, src, 128, &why),
 			 VERBS_DONE); /* the bad one is not needed */

@@ -33,11 +33,18 @@ static const struct {
 	uint8_t wc;
 	uint32_t byte_len;
 } sends[] = {
-	{RING_WR_SEND, 10, 0, 0}, {RING_WR_SEND_WITH_IMM, 10, 0, 0}, {RING_WR_SEND_WITH_INV, 10, 0, 0},
-	{RING_WR_RDMA_WRITE, 10, 1, 0}, {RING_WR_RDMA_WRITE_WITH_IMM, 10, 1, 0},
-	{RING_WR_RDMA_READ, 10, 2, 10}, {RING_WR_ATOMIC_CMP_AND_SWP, 0, 3, 8},
-	{RING_WR_ATOMIC_FETCH_AND_ADD, 0, 4, 8}, {RING_WR_BIND_MW, 0, 5, 0},
-	{RING_WR_LOCAL_INV, 0, 6, 0}, {RING_WR_FLUSH, 0, 8, 0}, {RING_WR_ATOMIC_WRITE, 8, 9, 0},
+	{RING_WR_SEND, 10, 0, 0},
+	{RING_WR_SEND_WITH_IMM, 10, 0, 0},
+	{RING_WR_SEND_WITH_INV, 10, 0, 0},
+	{RING_WR_RDMA_WRITE, 10, 1, 0},
+	{RING_WR_RDMA_WRITE_WITH_IMM, 10, 1, 0},
+	{RING_WR_RDMA_READ, 10, 2, 10},
+	{RING_WR_ATOMIC_CMP_AND_SWP, 0, 3, 8},
+	{RING_WR_ATOMIC_FETCH_AND_ADD, 0, 4, 8},
+	{RING_WR_BIND_MW, 0, 5, 0},
+	{RING_WR_LOCAL_INV, 0, 6, 0},
+	{RING_WR_FLUSH, 0, 8, 0},
+	{RING_WR_ATOMIC_WRITE, 8, 9, 0},
 	{RING_WR_FAST_REG, 0, 10, 0},
 };
 
@@ -317,7 +324,8 @@ START_TEST(flush__hostile)
 		unsigned int calls = 0;
 
 		for (uint32_t i = 0; i < FX_SLOTS; i++) {
-			f->sq[i * RING_SLOT_SIZE + 2] = (uint8_t)(fx_random(&s) % (n % 2 ? 256 : 4));
+			f->sq[i * RING_SLOT_SIZE + 2] = (uint8_t)(fx_random(&s) %
+				(n % 2 ? 256 : 4));
 			f->rq[i * RING_SLOT_SIZE] = (uint8_t)(fx_random(&s) % (n % 2 ? 256 : 4));
 		}
 		f->client.sq_tail += (uint32_t)(fx_random(&s) % 20) * (n % 5 ? 1 : 0x1234567);

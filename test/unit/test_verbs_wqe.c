@@ -206,9 +206,9 @@ START_TEST(fetch__opcode_matrix)
 			well_formed(opcode);
 			fx_post(f, buf, 1);
 			q = fetch(f);
-			ck_assert_msg(q->status ==
-					      (in_matrix(opcode, t) ? WC_SUCCESS : WC_LOC_QP_OP_ERR),
-				      "opcode %u on type %u: %u", opcode, matrix_type[t], q->status);
+			ck_assert_msg(
+				q->status == (in_matrix(opcode, t) ? WC_SUCCESS : WC_LOC_QP_OP_ERR),
+				"opcode %u on type %u: %u", opcode, matrix_type[t], q->status);
 			verbs_complete_send(&f->w, &f->qp, q, WC_WR_FLUSH_ERR);
 			verbs_cq_burst_end(&f->w);
 			struct ring_cqe e;
@@ -296,7 +296,9 @@ START_TEST(refuse__inline)
 			r->num_sge = 0;
 			r->flags |= RING_WR_INLINE;
 			r->inline_len = lens[i];
-			r->num_slots = lens[i] <= 32 ? 1 : lens[i] < 992 ? 1 + (lens[i] + 31) / 64 : 16;
+			r->num_slots = lens[i] <= 32 ? 1
+				: lens[i] < 992	     ? 1 + (lens[i] + 31) / 64
+						     : 16;
 			expect_status(r, takes && lens[i] <= 400 ? WC_SUCCESS : WC_LOC_QP_OP_ERR,
 				      "inline_len", lens[i]);
 			r->num_sge = 1;
