@@ -10,6 +10,8 @@
 #define WORKER_MSG_H
 
 #include "ring_abi.h"
+#include "ring_bell.h"
+#include "ring_channel.h"
 #include "verbs.h"
 
 struct rte_mbuf;
@@ -40,6 +42,7 @@ enum worker_msg_type {
 };
 
 struct worker_msg {
+	struct worker_msg *next; /* the receiver's, while it holds the message */
 	uint8_t type; /* enum worker_msg_type */
 	bool reply;   /* travels back */
 	int status;
@@ -50,12 +53,14 @@ struct worker_msg {
 		struct {
 			struct worker_ctx *ctx;
 			struct ring_bell_chunk *chunk;
+			struct verbs_qp **slots; /* RING_BELL_SLOTS of them, zeroed */
 			uint32_t number;
 		} bell;
 		struct {
 			struct worker_ctx *ctx;
 			struct verbs_qp *qp;
-			uint32_t bell_slot; /* in ctx, over all its chunks */
+			uint32_t bell_slot; /* in ctx, over all its chunks:
+					     * chunk number * RING_BELL_SLOTS + slot */
 			uint32_t mask;
 			struct verbs_qp_attr attr; /* in; QUERY: out */
 		} qp;
@@ -83,20 +88,41 @@ struct worker_msg {
 
 /**
  * A context as its workers know it. Made by the control thread, one for all workers; each
- * worker has its own element of at[].
+ * worker has its own element of at[] and alone touches it between CTX_ADD and the reply to
+ * CTX_DEL. Before CTX_ADD the control thread sets daemon, kick_fd and, if there is a first
+ * chunk, chunk[0], slots[0] and num_chunks.
  */
 struct worker_ctx {
 	uint32_t id;
 	uint32_t num_workers;
-	struct {
+	struct worker_ctx_at {
+		_Alignas(RING_LINE)
 		struct ring_bell_chunk *chunk[RING_BELL_CHUNKS];
+		/* bell slot -> QP; the memory is the control thread's, zeroed, lazily mapped */
+		struct verbs_qp **slots[RING_BELL_CHUNKS];
+		struct ring_bell_scan scan[RING_BELL_CHUNKS]; /* zeroed */
 		struct ring_bell_daemon *daemon; /* need_kick */
-		struct verbs_qp **slots; /* bell slot -> QP, the worker's; grown by BELL_CHUNK */
 		uint32_t num_chunks;
 		int kick_fd;		 /* eventfd; watched edge-triggered, never read */
 		bool idle;		 /* not on the poll list: a kick wakes it */
 		uint64_t last_bell;	 /* ns */
+		struct worker_ctx *next; /* on the worker's list, polled or idle */
 	} at[];
+};
+
+/**
+ * A completion channel as those who write to it know it. One byte a notification, EAGAIN means
+ * that it is readable already. Lives until every CQ of it has had its CQ_DEL answered.
+ */
+struct worker_channel {
+	int wr_fd; /* of a pipe, O_NONBLOCK; never leaves the daemon */
+	/* by worker id; [num_workers] is the control thread's */
+	struct ring_channel_sub *sub[RING_MAX_WORKERS + 1];
+};
+
+/** What verbs_cq.owner points to: the head of the control thread's object of a CQ. */
+struct worker_cq {
+	struct worker_channel *channel; /* NULL: none. Constant while the CQ exists */
 };
 
 #endif /* WORKER_MSG_H */
