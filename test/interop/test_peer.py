@@ -5,6 +5,7 @@
 usage: test_peer.py [MTU...]      (default 1500 and 4200)
 """
 import struct
+import sys
 
 import icrc_check
 import interop
@@ -39,8 +40,35 @@ def check_oracle(net, guest):
     ip[10:12] = struct.pack('!H', icrc_check.ones_sum(bytes(ip)) ^ 0xffff)
     mac = bytes.fromhex(guest.mac.replace(':', ''))
     net.inject(port, mac + bytes.fromhex('525400000001') + b'\x08\x00' + ip + udp)
-    guest.run('n=0; until dmesg | grep -q "bad ICRC"; do n=$((n + 1)); [ $n -lt 100 ] || exit 1; '
-              'usleep 50000; done')
+    guest.run('n=0; until grep -q "bad=" /sys/kernel/tracing/trace; do n=$((n + 1)); '
+              '[ $n -lt 100 ] || exit 1; usleep 50000; done')
+    if guest.bad_icrc() != 1:
+        raise interop.Fault(f'{guest.bad_icrc()} bad ICRCs counted, 1 sent')
+
+
+LIAR = """
+import socket, sys
+s = socket.create_connection((sys.argv[1], 18515))
+f = s.makefile('rwb', buffering=0)
+gid = '00' * 10 + 'ffff' + socket.inet_aton('192.0.2.1').hex()
+f.write(f'0000:000017:000000:{gid}'.encode() + bytes(1))
+assert len(f.read(52)) == 52
+f.write(b'done' + bytes(1) + b'0000000000001000:00000123:00100000\\n')
+print(f.readline().decode().strip())
+for line in (b'op write 64 1 1\\n', b'end 0\\n'):
+    f.write(line)
+    print(f.readline().decode().strip())
+"""
+
+
+def check_liar(net, guest):
+    """An initiator that says it wrote and did not is found out."""
+    guest.run(f'ip neigh replace {interop.OUR_IP} lladdr 52:54:00:00:00:01 dev eth0')
+    guest.spawn('peer-qp -s', listen=18515)
+    said = net.exec(sys.executable, '-c', LIAR, guest.ip).stdout.splitlines()
+    if not said[1].startswith('go ') or said[2] != 'bad byte 0 is 00, not 1d':
+        raise interop.Fault(f'responder said {said}')
+    guest.wait()
 
 
 def run(mtu):
@@ -70,6 +98,8 @@ def run(mtu):
                 raise interop.Fault('bad ICRC')
         print(a.counters())
         check_oracle(net, a)
+        check_liar(net, a)
+        print(f'mtu {mtu}: a bad ICRC and a false claim are found out: ok', flush=True)
 
 
 def main(args):

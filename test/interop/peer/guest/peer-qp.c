@@ -18,7 +18,7 @@
  * The TCP conversation, of which either side may be another program:
  *
  * 1. As ibv_rc_pingpong: the client sends "%04x:%06x:%06x:%s" (LID, QPN, first
- *    PSN, GID in 32 hex digits) with its closing zero byte, 53 bytes in all; the
+ *    PSN, GID in 32 hex digits) with its closing zero byte, 52 bytes in all; the
  *    server brings its QP to RTS and answers with its own; the client does
  *    the same and sends "done" and a zero byte.
  * 2. Each side, its QP in RTS, sends its buffer, "%016x:%08x:%08x\n": address,
