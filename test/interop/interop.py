@@ -87,8 +87,14 @@ def missing_guest():
     return why
 
 
+def clean_up_on_term():
+    """A test that is ended from outside leaves no namespace and no guest behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def main_of(test):
     """Runs a test program: its exit status is 77 where it cannot run."""
+    clean_up_on_term()
     why = missing_guest()
     if why:
         print(f'skipped: {why}')
@@ -433,6 +439,7 @@ def main():
     ap.add_argument('--links', default='rxe', choices=('rxe', 'siw', 'both', 'none'))
     ap.add_argument('--port', default='rnic0', help="our port's veth; '' for none")
     args = ap.parse_args()
+    clean_up_on_term()
     why = missing_guest()
     if why:
         print(f'interop.py: {why}', file=sys.stderr)
