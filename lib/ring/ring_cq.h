@@ -51,8 +51,8 @@ ring_cq_switch_index(uint32_t index, uint32_t new_mask)
 }
 
 /**
- * Slow part: reload the client's index. One that is not credible (ahead of the tail, further
- * behind than the ring is long, or moved back) counts as full.
+ * Slow part, of a ring that looks full: reload the client's index. One that is not credible
+ * (ahead of the tail, or behind the last credible one) counts as full.
  */
 static inline bool
 ring_cq_refresh(struct ring_cq_prod *q)
@@ -60,7 +60,7 @@ ring_cq_refresh(struct ring_cq_prod *q)
 	uint32_t cons = atomic_load_explicit(q->cons, memory_order_acquire);
 
 	/* pairs with ring_cq_release() */
-	if (q->tail - cons > q->mask || (int32_t)(cons - q->cons_cache) < 0)
+	if (q->tail - cons > q->mask)
 		return false;
 	q->cons_cache = cons;
 	return q->tail - cons < q->mask;

@@ -237,8 +237,8 @@ START_TEST(socket__unexpected_fds)
 		for (size_t j = 0; j < 3; j++) {
 			/* room for some, for none; claimed right or wrong */
 			for (unsigned int room = 0; room <= 4; room += 4) {
-				if ((unsigned int)num[i] == claimed[j] && (unsigned int)num[i] <= room)
-					continue;
+				if (num[i] == claimed[j] && (unsigned int)num[i] <= room)
+					continue; /* that one is right */
 				send_raw(message(RING_CTRL_ALLOC_PD, 0, 1, true), num[i],
 					 claimed[j]);
 				ck_assert_int_eq(ring_ctrl_recv(sock[1], buf, sizeof(buf), got,
