@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base_counters.h"
 #include "base_status.h"
 #include "mr_table.h"
 #include "ring_abi.h"
@@ -288,18 +289,19 @@ struct verbs_host {
 	void *ctx;
 };
 
-enum verbs_counter {
-	VERBS_C_WQE_STARTED,
-	VERBS_C_WQE_BAD,     /* malformed work requests */
-	VERBS_C_TAIL_BAD,    /* incredible queue indices */
-	VERBS_C_SHADOW_EMPTY,
-	VERBS_C_CQE,
-	VERBS_C_CQ_OVERRUN,
-	VERBS_C_NOTIFY,
-	VERBS_C_IO_SUBMIT,
-	VERBS_C_IO_FAULT,
-	VERBS_C_COUNT
-};
+/** A worker's counters: the identifier, the name, what it counts. */
+#define VERBS_COUNTERS(X)                                                            \
+	X(VERBS_C_WQE_STARTED, "wqe_started", "send requests taken")                 \
+	X(VERBS_C_WQE_BAD, "wqe_malformed", "malformed work requests")               \
+	X(VERBS_C_TAIL_BAD, "queue_index_bad", "incredible queue indices")           \
+	X(VERBS_C_SHADOW_EMPTY, "shadow_empty", "requests that waited for the pools") \
+	X(VERBS_C_CQE, "cqe", "completions written")                                 \
+	X(VERBS_C_CQ_OVERRUN, "cq_overrun", "completions lost to a full CQ")         \
+	X(VERBS_C_NOTIFY, "notify", "clients woken for a completion")                \
+	X(VERBS_C_IO_SUBMIT, "io_submit", "accesses given to the copiers")           \
+	X(VERBS_C_IO_FAULT, "io_fault", "of those, the ones that failed")
+COUNTERS_ENUM(verbs_counter, VERBS_COUNTERS, VERBS_C_COUNT);
+extern const struct counter_desc verbs_counter_desc[]; /* by enum verbs_counter */
 
 struct verbs_worker {
 	uint32_t id;
@@ -314,8 +316,8 @@ struct verbs_worker {
 	struct verbs_wqe *free_wqes;
 	struct verbs_sgl_block *free_blocks;
 	struct verbs_io *free_ios;
-	uint64_t refused[MR_RESULT_COUNT]; /* by the access check, by reason */
-	uint64_t counter[VERBS_C_COUNT];
+	struct counter refused[MR_RESULT_COUNT]; /* by the access check, by reason */
+	struct counter counter[VERBS_C_COUNT];
 	uint32_t shadows_used, blocks_used, ios_used; /* 0 when every QP is idle */
 	void *memory; /* the pools */
 	size_t memory_size;

@@ -95,7 +95,7 @@ sge_check(struct verbs_worker *w, const struct verbs_qp *qp, const struct verbs_
 		r = mr_check(w->mrs, sge->lkey, pd, qp->qpn, sge->addr + off, len, access, ref);
 	if (likely(r == MR_OK))
 		return true;
-	w->refused[r]++;
+	counter_inc(&w->refused[r]);
 	return false;
 }
 
@@ -182,7 +182,7 @@ static enum verbs_io_result
 io_submit(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_io *io)
 {
 	qp->io[io->dir] = io;
-	w->counter[VERBS_C_IO_SUBMIT]++;
+	counter_inc(&w->counter[VERBS_C_IO_SUBMIT]);
 	w->host.io_submit(w->host.ctx, io);
 	return VERBS_PENDING;
 }
@@ -193,7 +193,7 @@ verbs_io_finish(struct verbs_worker *w, struct verbs_io *io, int *status, uint64
 	struct verbs_qp *qp = io->qp;
 
 	if (io->status != 0)
-		w->counter[VERBS_C_IO_FAULT]++;
+		counter_inc(&w->counter[VERBS_C_IO_FAULT]);
 	if (io->late.len) {
 		/* The QP may have gone or the key been invalidated while the copier worked. */
 		if (io->status == 0 && qp && !mr_still_valid(&io->late.ref, io->late.key))

@@ -35,7 +35,7 @@ verbs_cq_switch(struct verbs_worker *w, struct verbs_cq *cq, struct ring_cqe *ri
 static void
 cq_overrun(struct verbs_worker *w, struct verbs_cq *cq)
 {
-	w->counter[VERBS_C_CQ_OVERRUN]++;
+	counter_inc(&w->counter[VERBS_C_CQ_OVERRUN]);
 	if (atomic_exchange_explicit(&cq->overrun, true, memory_order_relaxed))
 		return;
 	atomic_store_explicit(&cq->daemon->overrun, 1, memory_order_release);
@@ -64,7 +64,7 @@ cq_commit(struct verbs_worker *w, struct verbs_cq *cq, uint32_t flags, enum wc_s
 
 	end->solicited |= ring_cqe_is_solicited(flags, status);
 	ring_cq_commit(&end->prod, flags);
-	w->counter[VERBS_C_CQE]++;
+	counter_inc(&w->counter[VERBS_C_CQE]);
 	if (!end->dirty) {
 		end->dirty = true;
 		end->dirty_next = w->dirty;
@@ -161,7 +161,7 @@ verbs_cq_burst_end(struct verbs_worker *w)
 		struct verbs_cq *cq = end->cq;
 
 		if (ring_cq_should_notify(cq->client, cq->daemon, end->solicited)) {
-			w->counter[VERBS_C_NOTIFY]++;
+			counter_inc(&w->counter[VERBS_C_NOTIFY]);
 			w->host.notify(w->host.ctx, cq);
 		}
 		end->dirty = false;
@@ -201,7 +201,7 @@ flush_queue(struct verbs_worker *w, const struct verbs_qp *qp, struct ring_wq_co
 		count = (const _Atomic uint8_t *)ring_wq_cons_slot(q, q->head) + num_slots_at;
 		n = avail > 0 ? atomic_load_explicit(count, memory_order_relaxed) : 0;
 		if (n == 0 || n > RING_MAX_WQE_SLOTS || n > avail) {
-			w->counter[avail < 0 ? VERBS_C_TAIL_BAD : VERBS_C_WQE_BAD]++;
+			counter_inc(&w->counter[avail < 0 ? VERBS_C_TAIL_BAD : VERBS_C_WQE_BAD]);
 			queue_skip(q);
 			return max;
 		}
@@ -249,6 +249,5 @@ verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp)
 	queue_skip(&qp->sq);
 	queue_skip(&qp->rq);
 	qp->rq_posted = 0;
-	qp->rq_counted = qp->rq.head;
 	qp->deficit = 0;
 }

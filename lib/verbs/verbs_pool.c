@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker's pools: one allocation at the start, free lists from then on. */
+/* A worker's pools: one allocation at the start, free lists from then on; and its counters. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "verbs_priv.h"
+
+COUNTERS_TABLE(verbs_counter_desc, VERBS_COUNTERS);
 
 static size_t
 pool_round(size_t n)

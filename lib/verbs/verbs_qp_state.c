@@ -44,6 +44,7 @@ struct qp_transition {
 	uint32_t optional;
 };
 
+/* CUR stands only in rows from RTR, RTS, SQD and SQE: no other state may be claimed. */
 #define T(need, also) {true, (need), (also)}
 
 static const struct qp_transition
@@ -159,9 +160,6 @@ verbs_qp_modify_check(enum verbs_qp_type type, unsigned int cur, unsigned int ne
 	mask &= ~(uint32_t)VERBS_QP_STATE; /* told by cur != next */
 	if (next == RING_QPS_RESET || (next == RING_QPS_ERR && cur != RING_QPS_RESET))
 		return mask == 0 ? 0 : -EINVAL;
-	/* The application may only claim to stand where traffic is possible. */
-	if ((mask & CUR) && !verbs_qp_may_receive(cur))
-		return -EINVAL;
 	t = &qp_table[class][cur][next];
 	if (!t->allowed || (mask & t->required) != t->required ||
 	    (mask & ~(t->required | t->optional)) != 0)

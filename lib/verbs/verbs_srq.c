@@ -36,7 +36,7 @@ srq_pop(struct verbs_worker *w, struct verbs_srq *srq, uint32_t *entry)
 		if (left == 0)
 			return 0;
 		if (unlikely(left > srq->mask + 1)) {
-			w->counter[VERBS_C_TAIL_BAD]++;
+			counter_inc(&w->counter[VERBS_C_TAIL_BAD]);
 			return -EBADMSG;
 		}
 		*entry = atomic_load_explicit(&srq->ring[head & srq->mask], memory_order_relaxed);
@@ -58,7 +58,7 @@ verbs_srq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *
 
 	/* A popped entry cannot be put back, so what it may need must be there before. */
 	if (unlikely(srq->max_sge > VERBS_WQE_SGES && w->free_blocks == NULL)) {
-		w->counter[VERBS_C_SHADOW_EMPTY]++;
+		counter_inc(&w->counter[VERBS_C_SHADOW_EMPTY]);
 		return -EAGAIN;
 	}
 	ret = srq_pop(w, srq, &entry);

@@ -53,7 +53,7 @@ queue_avail(struct verbs_worker *w, struct ring_wq_cons *q)
 			return 0;
 		n = ring_wq_poll(q);
 		if (unlikely(n < 0)) {
-			w->counter[VERBS_C_TAIL_BAD]++;
+			counter_inc(&w->counter[VERBS_C_TAIL_BAD]);
 			return -EBADMSG;
 		}
 	}
@@ -202,7 +202,7 @@ shadow_alloc(struct verbs_worker *w, bool long_list)
 	struct verbs_sgl_block *block = NULL;
 
 	if (unlikely(wqe == NULL || (long_list && (block = verbs_block_alloc(w)) == NULL))) {
-		w->counter[VERBS_C_SHADOW_EMPTY]++;
+		counter_inc(&w->counter[VERBS_C_SHADOW_EMPTY]);
 		return NULL;
 	}
 	w->free_wqes = wqe->next;
@@ -235,7 +235,7 @@ shadow_fill(struct verbs_wqe *wqe, const struct verbs_qp *qp, const struct ring_
 static void
 shadow_refuse(struct verbs_worker *w, struct verbs_wqe *wqe)
 {
-	w->counter[VERBS_C_WQE_BAD]++;
+	counter_inc(&w->counter[VERBS_C_WQE_BAD]);
 	if (wqe->block) {
 		verbs_block_free(w, wqe->block);
 		wqe->block = NULL;
@@ -259,7 +259,7 @@ verbs_sq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wqe **o
 	memcpy(&r, ring_wq_cons_slot(q, q->head), sizeof(r));
 	verbs_copied(&r);
 	if (unlikely(r.num_slots == 0 || r.num_slots > RING_MAX_WQE_SLOTS || r.num_slots > avail)) {
-		w->counter[VERBS_C_WQE_BAD]++;
+		counter_inc(&w->counter[VERBS_C_WQE_BAD]);
 		return -EBADMSG;
 	}
 	ok = send_header_ok(qp, &r);
@@ -273,7 +273,7 @@ verbs_sq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wqe **o
 	q->head += r.num_slots;
 	rte_prefetch0(ring_wq_cons_slot(q, q->head));
 	append_started(qp, wqe);
-	w->counter[VERBS_C_WQE_STARTED]++;
+	counter_inc(&w->counter[VERBS_C_WQE_STARTED]);
 	*out = wqe;
 	return 1;
 }
@@ -298,13 +298,13 @@ verbs_rwqe_take(struct verbs_worker *w, const struct ring_rwqe *r, struct verbs_
 	out->block = NULL;
 	out->valid = r->num_sge <= max_sge && r->num_slots == ring_rwqe_slots(r->num_sge);
 	if (unlikely(!out->valid)) {
-		w->counter[VERBS_C_WQE_BAD]++;
+		counter_inc(&w->counter[VERBS_C_WQE_BAD]);
 		return 1;
 	}
 	if (unlikely(r->num_sge > VERBS_WQE_SGES)) {
 		out->block = verbs_block_alloc(w);
 		if (out->block == NULL) {
-			w->counter[VERBS_C_SHADOW_EMPTY]++;
+			counter_inc(&w->counter[VERBS_C_SHADOW_EMPTY]);
 			return -EAGAIN;
 		}
 		to = out->block->sge;
@@ -336,7 +336,7 @@ verbs_rq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *o
 	memcpy(&r, ring_wq_cons_slot(q, q->head), sizeof(r));
 	verbs_copied(&r);
 	if (unlikely(r.num_slots == 0 || r.num_slots > RING_MAX_WQE_SLOTS || r.num_slots > avail)) {
-		w->counter[VERBS_C_WQE_BAD]++;
+		counter_inc(&w->counter[VERBS_C_WQE_BAD]);
 		return -EBADMSG;
 	}
 	ret = verbs_rwqe_take(w, &r, (struct verbs_slots){q->slots, q->head, q->mask},

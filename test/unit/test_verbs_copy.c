@@ -138,14 +138,14 @@ START_TEST(gather__keys_refused)
 				 i == 3 ? VERBS_DONE : VERBS_ERROR);
 		done(f, q);
 	}
-	ck_assert_uint_eq(f->w.refused[MR_NO_KEY], 4);
-	ck_assert_uint_eq(f->w.refused[MR_BAD_RANGE], 2 + 1 + 2);
+	ck_assert_uint_eq(counter_read(&f->w.refused[MR_NO_KEY]), 4);
+	ck_assert_uint_eq(counter_read(&f->w.refused[MR_BAD_RANGE]), 2 + 1 + 2);
 	f->qp.pd = FX_PD + 1;
 	struct ring_sge s = sge(f->key, 0, 8);
 	struct verbs_wqe *q = start(f, RING_WR_SEND, &s, 1);
 	enum wc_status why = WC_SUCCESS;
 	ck_assert_int_eq(verbs_gather(&f->w, &f->qp, q, 0, 8, dst, &crc, &why), VERBS_ERROR);
-	ck_assert_uint_eq(f->w.refused[MR_BAD_PD], 1);
+	ck_assert_uint_eq(counter_read(&f->w.refused[MR_BAD_PD]), 1);
 	done(f, q);
 	fx_free(f);
 }
@@ -229,7 +229,7 @@ START_TEST(gather__lists_of_all_sorts)
 		off = sum ? (uint32_t)(fx_random(&s) % sum) : 0;
 		gather_and_compare(f, l, num, off, (uint32_t)(fx_random(&s) % (sum - off + 1)));
 	}
-	pending = (unsigned int)f->w.counter[VERBS_C_IO_SUBMIT];
+	pending = (unsigned int)counter_read(&f->w.counter[VERBS_C_IO_SUBMIT]);
 	ck_assert_uint_gt(pending, 500);
 	ck_assert(!mr_busy(f->w.mrs, f->far_key));
 	ck_assert(!mr_busy(f->w.mrs, f->mix_key));
@@ -372,7 +372,7 @@ START_TEST(scatter__needs_local_write)
 
 	ck_assert_int_eq(verbs_scatter(&f->w, &f->qp, sgl_of(&v, &l, 1), 0, src, 64, &why),
 			 VERBS_ERROR);
-	ck_assert_uint_eq(f->w.refused[MR_BAD_ACCESS], 1);
+	ck_assert_uint_eq(counter_read(&f->w.refused[MR_BAD_ACCESS]), 1);
 	ck_assert_int_eq(verbs_sgl_check(&f->w, &f->qp, sgl_of(&v, &l, 1), MR_LOCAL_WRITE),
 			 WC_LOC_PROT_ERR);
 	fx_free(f);
@@ -438,7 +438,7 @@ START_TEST(place__mixed_fails_late)
 		ck_assert_ptr_eq(verbs_io_finish(&f->w, io, &status, &original), &f->qp);
 		ck_assert_int_eq(status, killed ? -EACCES : -EFAULT);
 		ck_assert_mem_eq(f->mem, model_mem, FX_MEM);
-		ck_assert_uint_eq(f->w.counter[VERBS_C_IO_FAULT], !killed);
+		ck_assert_uint_eq(counter_read(&f->w.counter[VERBS_C_IO_FAULT]), !killed);
 		if (killed) {
 			ck_assert(!mr_busy(f->w.mrs, f->mix_key));
 			ck_assert_ptr_null(mr_release(f->w.mrs, f->mix_key));
