@@ -162,7 +162,7 @@ START_TEST(overrun__no_ring_yet)
 {
 	struct fx *f = fx_new(2, 1, 1, 0);
 
-	f->cq->end[0].prod.ring = NULL;
+	memset(&f->cq->end[0].prod, 0, sizeof(f->cq->end[0].prod));
 	complete(f, WC_SUCCESS);
 	ck_assert(f->cq->overrun);
 	ck_assert_uint_eq(f->num_event, 1);
