@@ -248,6 +248,11 @@ START_TEST(channel__overtaken)
 		ring_channel_push(s, i);
 	ck_assert_int_eq(ring_channel_pop(s, &r, &cqn), RING_CHANNEL_ALL);
 	ck_assert_int_eq(ring_channel_pop(s, &r, &cqn), RING_CHANNEL_EMPTY);
+
+	/* exactly a ring behind, and the push that overwrites the next entry has begun */
+	r.head = atomic_load(&s->tail) - RING_CHANNEL_ENTRIES;
+	atomic_store(&s->cqn[r.head % RING_CHANNEL_ENTRIES], 999);
+	ck_assert_int_eq(ring_channel_pop(s, &r, &cqn), RING_CHANNEL_ALL);
 	ring_channel_lose(s);
 	ck_assert_int_eq(ring_channel_pop(s, &r, &cqn), RING_CHANNEL_ALL);
 	ring_channel_push(s, 9);
