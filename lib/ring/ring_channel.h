@@ -5,6 +5,9 @@
  * bytes, then pop all subs. A byte may come without a hint left to pop and the other way round:
  * a reader that pops nothing goes back to the pipe, and keeps what it pops beyond its need.
  *
+ * Hints say where to look: a CQ fired if its notify_seq is another than the reader took last,
+ * whether it was named or found by looking at all.
+ *
  * The writer does not know how far the reader is and overwrites the oldest. The reader notices,
  * during the read even: an entry of a later pass, once seen, carries with it the tail before it.
  */

@@ -245,23 +245,24 @@ ring_ctrl_recv(int sock, void *buf, size_t size, int *fds, unsigned int max_fds)
 		struct cmsghdr align;
 	} control;
 	struct iovec iov = {.iov_base = buf, .iov_len = size};
-	struct msghdr mh = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space),
-	};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	unsigned int num_fds;
 	struct ring_ctrl_hdr h;
 	ssize_t n;
 
+	/* Who wants none takes none: the kernel drops them (MSG_CTRUNC). To close one, as
+	 * take_fds() does, can block for ever when it is a FUSE file that the sender serves. */
+	if (max_fds) {
+		mh.msg_control = control.space;
+		mh.msg_controllen = sizeof(control.space);
+	}
 	do
 		n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	num_fds = take_fds(&mh, fds, max_fds);
-	if (n == 0 && num_fds == 0)
+	num_fds = max_fds ? take_fds(&mh, fds, max_fds) : 0;
+	if (n == 0 && num_fds == 0 && !(mh.msg_flags & MSG_CTRUNC))
 		return 0;
 	if ((size_t)n >= sizeof(h))
 		memcpy(&h, buf, sizeof(h));

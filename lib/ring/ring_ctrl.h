@@ -159,6 +159,7 @@ int ring_ctrl_send(int sock, const void *msg, size_t len, const int *fds);
  * Receive one message of up to RING_CTRL_MAX_LEN bytes into `buf`, never blocking. Received
  * descriptors are close-on-exec, at most `max_fds` of them, and the caller's in `fds`; with more
  * than that, with a truncated message or one whose num_fds is another, all are closed (B170).
+ * With max_fds 0, which is the daemon's way, none is even installed: a close can block.
  * Length of the message; 0 at the end of the stream; -EAGAIN; -EBADMSG: hang up; other -errno.
  */
 ptrdiff_t ring_ctrl_recv(int sock, void *buf, size_t size, int *fds, unsigned int max_fds);

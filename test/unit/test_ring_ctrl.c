@@ -251,6 +251,21 @@ START_TEST(socket__unexpected_fds)
 }
 END_TEST
 
+/* A message of no bytes but with a descriptor is no end of the stream. */
+START_TEST(socket__empty_with_fd)
+{
+	int before = open_fds();
+	int got[1];
+
+	for (unsigned int room = 0; room <= 1; room++) {
+		message(RING_CTRL_ALLOC_PD, 0, 1, true);
+		send_raw(0, 1, 1);
+		ck_assert_int_eq(ring_ctrl_recv(sock[1], buf, sizeof(buf), got, room), -EBADMSG);
+		ck_assert_int_eq(open_fds(), before);
+	}
+}
+END_TEST
+
 /* Fewer than it says; too short for a header; longer than the buffer: nothing stays open. */
 START_TEST(socket__wrong_messages)
 {
@@ -317,6 +332,7 @@ main(void)
 	tcase_add_test(tc, check__noise);
 	tcase_add_test(tc, socket__passes_fds);
 	tcase_add_test(tc, socket__unexpected_fds);
+	tcase_add_test(tc, socket__empty_with_fd);
 	tcase_add_test(tc, socket__wrong_messages);
 	tcase_add_test(tc, socket__full_and_closed);
 	tcase_add_test(tc, socket__largest);
