@@ -90,7 +90,7 @@ proctype producer()
 		:: U8(tail - cache) >= ROOM(g) ->
 			LOAD(P, CONS, cons);
 			if
-			:: U8(tail - cons) <= ROOM(g) && U8(cons - cache) < 128 -> cache = cons
+			:: U8(tail - cons) <= ROOM(g) -> cache = cons
 			:: else
 			fi
 		:: else
