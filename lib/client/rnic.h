@@ -166,20 +166,11 @@ enum rnic_mtu {
 	RNIC_MTU_4096 = 5
 };
 
-enum rnic_port_state {
-	RNIC_PORT_DOWN = 1,
-	RNIC_PORT_ACTIVE = 4
-};
+enum rnic_port_state { RNIC_PORT_DOWN = 1, RNIC_PORT_ACTIVE = 4 };
 
-enum rnic_transport {
-	RNIC_TRANSPORT_ROCE = 0,
-	RNIC_TRANSPORT_IWARP = 1
-};
+enum rnic_transport { RNIC_TRANSPORT_ROCE = 0, RNIC_TRANSPORT_IWARP = 1 };
 
-enum rnic_mw_type {
-	RNIC_MW_TYPE_1 = 1,
-	RNIC_MW_TYPE_2 = 2
-};
+enum rnic_mw_type { RNIC_MW_TYPE_1 = 1, RNIC_MW_TYPE_2 = 2 };
 
 enum rnic_rereg_flags {
 	RNIC_REREG_TRANSLATION = 1 << 0,
@@ -187,10 +178,7 @@ enum rnic_rereg_flags {
 	RNIC_REREG_ACCESS = 1 << 2
 };
 
-enum rnic_srq_attr_mask {
-	RNIC_SRQ_MAX_WR = 1 << 0,
-	RNIC_SRQ_LIMIT = 1 << 1
-};
+enum rnic_srq_attr_mask { RNIC_SRQ_MAX_WR = 1 << 0, RNIC_SRQ_LIMIT = 1 << 1 };
 
 enum rnic_event_type {
 	RNIC_EVENT_CQ_ERR = 0,
@@ -266,7 +254,7 @@ uint64_t rnic_stale_completions(const struct rnic_context *ctx);
 struct rnic_device_attr {
 	char name[RNIC_NAME_LEN];
 	char fw_ver[64];
-	uint64_t node_guid;	 /* network order, as the next */
+	uint64_t node_guid; /* network order, as the next */
 	uint64_t sys_image_guid;
 	uint64_t device_cap_flags; /* IBV_DEVICE_* */
 	uint64_t max_mr_size;
@@ -338,7 +326,7 @@ int rnic_query_device(struct rnic_context *ctx, struct rnic_device_attr *attr);
 int rnic_query_port(struct rnic_context *ctx, unsigned int port, struct rnic_port_attr *attr);
 /** -ENODATA: an empty entry. */
 int rnic_query_gid(struct rnic_context *ctx, unsigned int port, unsigned int index,
-		   struct rnic_gid_entry *entry);
+	struct rnic_gid_entry *entry);
 
 /* ---- protection domains and memory ------------------------------------------------------- */
 
@@ -374,16 +362,16 @@ int rnic_alloc(struct rnic_context *ctx, size_t size, size_t align, void **addr)
 int rnic_free(struct rnic_context *ctx, void *addr);
 
 /** `access`: enum rnic_access_flags; with RNIC_ACCESS_ZERO_BASED addresses count from 0. */
-int rnic_reg_mr(struct rnic_pd *pd, void *addr, size_t length, unsigned int access,
-		struct rnic_mr **mr);
+int rnic_reg_mr(
+	struct rnic_pd *pd, void *addr, size_t length, unsigned int access, struct rnic_mr **mr);
 int rnic_reg_mr_iova(struct rnic_pd *pd, void *addr, size_t length, uint64_t iova,
-		     unsigned int access, struct rnic_mr **mr);
+	unsigned int access, struct rnic_mr **mr);
 /** As rnic_reg_mr_iova(); whole private pages may be moved onto an arena (librnic(7)). */
 int rnic_reg_mr_remap(struct rnic_pd *pd, void *addr, size_t length, uint64_t iova,
-		      unsigned int access, struct rnic_mr **mr);
+	unsigned int access, struct rnic_mr **mr);
 /** `flags`: enum rnic_rereg_flags, what is to change. After a failure the MR is as before. */
 int rnic_rereg_mr(struct rnic_mr *mr, unsigned int flags, struct rnic_pd *pd, void *addr,
-		  size_t length, unsigned int access);
+	size_t length, unsigned int access);
 /** Returns when nobody uses the memory any more. -EBUSY: windows are bound to it. */
 int rnic_dereg_mr(struct rnic_mr *mr);
 
@@ -429,7 +417,7 @@ struct rnic_wc {
 		uint32_t invalidated_rkey;
 	};
 	uint32_t qp_num;
-	uint32_t src_qp; /* UD */
+	uint32_t src_qp;   /* UD */
 	uint32_t wc_flags; /* enum rnic_wc_flags */
 	uint32_t vendor_err;
 	uint64_t timestamp; /* ns of the device's clock */
@@ -477,8 +465,8 @@ struct rnic_wq {
 	uint32_t *shared_tail;
 	const uint32_t *gate; /* 1, or else the context is of no use: forked, or dead */
 	uint32_t mask;
-	uint32_t tail;	    /* published and prepared; the poster's */
-	uint32_t capacity;  /* slots; 0: no such queue */
+	uint32_t tail;	   /* published and prepared; the poster's */
+	uint32_t capacity; /* slots; 0: no such queue */
 	uint16_t max_inline;
 	uint8_t max_sge;
 	uint8_t head_apart[9];
@@ -493,7 +481,7 @@ struct rnic_qp {
 	struct rnic_cq *recv_cq;
 	struct rnic_srq *srq;
 	uint32_t qp_num;
-	uint32_t qp_type;       /* enum rnic_qp_type */
+	uint32_t qp_type;	/* enum rnic_qp_type */
 	const uint32_t *active; /* for inline functions only, as the next two */
 	struct rnic_wq sq __attribute__((aligned(64)));
 	struct rnic_wq rq __attribute__((aligned(64)));
@@ -511,7 +499,7 @@ struct rnic_qp_init_attr {
 	void *user_context;
 	struct rnic_cq *send_cq;
 	struct rnic_cq *recv_cq;
-	struct rnic_srq *srq; /* or NULL */
+	struct rnic_srq *srq;	/* or NULL */
 	struct rnic_qp_cap cap; /* out: as granted, never less */
 	uint32_t qp_type;	/* enum rnic_qp_type */
 	uint32_t sq_sig_all;
@@ -544,7 +532,7 @@ struct rnic_qp_attr {
 	uint32_t sq_psn;
 	uint32_t dest_qp_num;
 	uint32_t qp_access_flags;
-	uint32_t rate_limit; /* kb/s */
+	uint32_t rate_limit;	/* kb/s */
 	struct rnic_qp_cap cap; /* queries */
 	struct rnic_ah_attr ah_attr;
 	uint16_t pkey_index;
@@ -563,13 +551,13 @@ struct rnic_qp_attr {
 /** attr->cap becomes what was granted. */
 int rnic_create_qp(struct rnic_pd *pd, struct rnic_qp_init_attr *attr, struct rnic_qp **qp);
 /** `n` at once, few messages for all: the number made, or -errno if there is none. */
-int rnic_create_qps(struct rnic_pd *pd, struct rnic_qp_init_attr *attr, struct rnic_qp **qps,
-		    int n);
+int
+rnic_create_qps(struct rnic_pd *pd, struct rnic_qp_init_attr *attr, struct rnic_qp **qps, int n);
 /** `mask`: enum rnic_qp_attr_mask. */
 int rnic_modify_qp(struct rnic_qp *qp, const struct rnic_qp_attr *attr, unsigned int mask);
 /** `n` at once; status[i] (if not NULL) is each one's result. 0 or the first failure. */
-int rnic_modify_qps(struct rnic_qp *const *qps, const struct rnic_qp_attr *attrs,
-		    unsigned int mask, int *status, int n);
+int rnic_modify_qps(struct rnic_qp *const *qps, const struct rnic_qp_attr *attrs, unsigned int mask,
+	int *status, int n);
 /** Both may be NULL. */
 int rnic_query_qp(struct rnic_qp *qp, struct rnic_qp_attr *attr, struct rnic_qp_init_attr *init);
 /** Completions that were not polled are discarded. Waits for its events to be acknowledged. */
@@ -589,8 +577,8 @@ struct rnic_ah {
 int rnic_create_ah(struct rnic_pd *pd, const struct rnic_ah_attr *attr, struct rnic_ah **ah);
 int rnic_destroy_ah(struct rnic_ah *ah);
 /** Whether packets could be sent there. `path_mtu` (enum rnic_mtu) and `dmac` may be NULL. */
-int rnic_resolve(struct rnic_context *ctx, const struct rnic_ah_attr *attr,
-		 unsigned int timeout_ms, uint32_t *path_mtu, uint8_t dmac[6]);
+int rnic_resolve(struct rnic_context *ctx, const struct rnic_ah_attr *attr, unsigned int timeout_ms,
+	uint32_t *path_mtu, uint8_t dmac[6]);
 
 /* ---- shared receive queues --------------------------------------------------------------- */
 
@@ -687,12 +675,12 @@ struct rnic_recv_wr {
  * Post a list. On failure *bad is the first request that was not posted, those before it are.
  * -ENOMEM: the queue is full; -EINVAL: state, opcode, flags, number of SGEs or inline length.
  */
-int rnic_post_send(struct rnic_qp *qp, const struct rnic_send_wr *wr,
-		   const struct rnic_send_wr **bad);
-int rnic_post_recv(struct rnic_qp *qp, const struct rnic_recv_wr *wr,
-		   const struct rnic_recv_wr **bad);
-int rnic_post_srq_recv(struct rnic_srq *srq, const struct rnic_recv_wr *wr,
-		       const struct rnic_recv_wr **bad);
+int
+rnic_post_send(struct rnic_qp *qp, const struct rnic_send_wr *wr, const struct rnic_send_wr **bad);
+int
+rnic_post_recv(struct rnic_qp *qp, const struct rnic_recv_wr *wr, const struct rnic_recv_wr **bad);
+int rnic_post_srq_recv(
+	struct rnic_srq *srq, const struct rnic_recv_wr *wr, const struct rnic_recv_wr **bad);
 /** Bind a type 1 window: posts the request, and mw->rkey is the new key. */
 int rnic_bind_mw(struct rnic_qp *qp, struct rnic_mw *mw, const struct rnic_send_wr *bind);
 
@@ -802,7 +790,7 @@ rnic_wq_get(struct rnic_wq *q, uint64_t wr_id, uint32_t n)
 	struct rnic_wq_entry *e;
 
 	if (__atomic_load_n(q->gate, __ATOMIC_RELAXED) != 1 ||
-	    index + n - __atomic_load_n(&q->head, __ATOMIC_ACQUIRE) > q->capacity)
+		index + n - __atomic_load_n(&q->head, __ATOMIC_ACQUIRE) > q->capacity)
 		return NULL;
 	e = &q->entries[index & q->mask];
 	e->wr_id = wr_id;
@@ -876,8 +864,7 @@ rnic_prep_ud(struct rnic_wqe *w, const struct rnic_ah *ah, uint32_t qpn, uint32_
 
 static inline void
 rnic_prep_atomic(struct rnic_wqe *w, uint32_t opcode, uint64_t remote_addr, uint32_t rkey,
-		 uint64_t compare_add, uint64_t swap, const struct rnic_sge *result,
-		 uint32_t flags)
+	uint64_t compare_add, uint64_t swap, const struct rnic_sge *result, uint32_t flags)
 {
 	rnic_prep_write(w, remote_addr, rkey, flags);
 	w->opcode = (uint8_t)opcode;
@@ -938,8 +925,8 @@ rnic_rq_get(struct rnic_qp *qp, uint64_t wr_id, uint32_t num_slots)
 }
 
 static inline void
-rnic_prep_recv_sge(struct rnic_qp *qp, struct rnic_rwqe *w, uint64_t addr, uint32_t len,
-		   uint32_t lkey)
+rnic_prep_recv_sge(
+	struct rnic_qp *qp, struct rnic_rwqe *w, uint64_t addr, uint32_t len, uint32_t lkey)
 {
 	struct rnic_sge *s = (struct rnic_sge *)(void *)rnic_wq_at(
 		&qp->rq, w, 16 + w->num_sge++ * sizeof(struct rnic_sge));
