@@ -7,7 +7,8 @@
  *   roce_input()    the burst's packets for UDP port 4791
  *   roce_run()      for each QP of the run list (verbs_run_round())
  *   roce_timers()   what is due
- *   roce_flush()    after these: coalesced acknowledgements; then the caller flushes the batches
+ *   roce_flush()    after these: coalesced acknowledgements, and the ICRCs of short packets
+ *                   in the batches, which must not be flushed to a port before this
  */
 #ifndef ROCE_H
 #define ROCE_H
@@ -84,10 +85,10 @@ struct roce_qpn_table *roce_qpn_table_create(uint32_t capacity);
 void roce_qpn_table_free(struct roce_qpn_table *t);
 /** A random free QPN above 0xff: drawn from arc4random, 0 when the table is full. */
 uint32_t roce_qpn_alloc(struct roce_qpn_table *t);
+/** Reserve a given QPN (tests, replay of captures). @return 0, -EBUSY: its slot is taken. */
+int roce_qpn_take(struct roce_qpn_table *t, uint32_t qpn);
 /** Let packets for the QPN reach the QP on that worker; NULL takes it away again. */
 void roce_qpn_set(struct roce_qpn_table *t, uint32_t qpn, struct verbs_qp *qp, uint32_t worker);
-/** Whose packets for the QPN are; any worker. UINT32_MAX: nobody's. */
-uint32_t roce_qpn_worker(const struct roce_qpn_table *t, uint32_t qpn);
 /** The number may be used again (after timewait). */
 void roce_qpn_release(struct roce_qpn_table *t, uint32_t qpn);
 uint32_t roce_qpn_count(const struct roce_qpn_table *t);
@@ -100,6 +101,12 @@ struct roce_config {
 	struct rte_mempool *tx_pool; /* room for headers and the path MTU in one segment */
 	/** Pass a packet to another worker's ring; false: full, and it is dropped. NULL: never. */
 	bool (*handoff)(void *ctx, uint32_t worker, struct rte_mbuf *m);
+	/**
+	 * Begin to wait until every other online worker has passed a quiescent point; and
+	 * whether it has. NULL: there is no other worker.
+	 */
+	uint64_t (*quiesce_start)(void *ctx);
+	bool (*quiesced)(void *ctx, uint64_t token);
 	void *ctx;
 	uint64_t seed;		  /* of the engine's randomness */
 	uint32_t max_rx_held;	  /* receive mbufs that this engine may hold in all */
@@ -145,6 +152,8 @@ bool roce_qp_idle(const struct verbs_qp *qp);
  * memory of responder resources. The old is returned by roce_qp_take_garbage().
  */
 int roce_qp_prepare(struct verbs_qp *qp, const struct verbs_qp_attr *attr, uint32_t mask);
+/** Memory that a modify has replaced, for free(); NULL: none. After the modify was answered. */
+void *roce_qp_take_garbage(struct verbs_qp *qp);
 
 /**
  * Change a QP. In RESET and INIT on the control thread with r == NULL; from INIT -> RTR (or
@@ -177,6 +186,11 @@ enum verbs_run roce_run(struct roce *r, struct verbs_qp *qp, uint64_t now);
 /** A foreign access of the QP has finished (after verbs_io_finish()). */
 void roce_io_done(struct roce *r, struct verbs_qp *qp, unsigned int dir, int status,
 		  uint64_t original, uint64_t now);
+/**
+ * verbs_io_finish() returned no QP, the QP having been reset or failed meanwhile: release what
+ * the io's `user` (read before that call) kept alive.
+ */
+void roce_io_orphan(struct roce *r, void *user);
 /** Run expired timers. @return how many. */
 unsigned int roce_timers(struct roce *r, uint64_t now);
 /** Earliest deadline, UINT64_MAX: none. */

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engine of one worker: made and freed, a QP's turn on the run list, the end of a burst,
+ * and what comes back from outside: foreign accesses and neighbours' addresses.
+ */
+#include <stdlib.h>
+
+#include "roce_priv.h"
+
+static const struct {
+	const char *name, *help;
+} counter_text[ROCE_C_COUNT] = {
+#define X(id, name, help) [ROCE_C_##id] = {name, help},
+	ROCE_COUNTERS(X)
+#undef X
+};
+
+const char *
+roce_counter_name(enum roce_counter c)
+{
+	return c < ROCE_C_COUNT ? counter_text[c].name : "?";
+}
+
+const char *
+roce_counter_help(enum roce_counter c)
+{
+	return c < ROCE_C_COUNT ? counter_text[c].help : "?";
+}
+
+struct roce *
+roce_create(const struct roce_config *cfg, uint64_t now)
+{
+	struct roce *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return NULL;
+	r->cfg = *cfg;
+	r->w = cfg->verbs;
+	r->now = now;
+	wheel_init(&r->wheel, now);
+	rng_seed(&r->rng, cfg->seed);
+	return r;
+}
+
+void
+roce_destroy(struct roce *r)
+{
+	if (r == NULL)
+		return;
+	roce_tx_release(r);
+	free(r);
+}
+
+const uint64_t *
+roce_counters(const struct roce *r)
+{
+	return &r->counter[0].value;
+}
+
+uint32_t
+roce_rx_held(const struct roce *r)
+{
+	return r->rx_held;
+}
+
+/* ---- a QP's turn ---------- */
+
+/** A packet that waited for its payload goes out first. VERBS_RUN_IDLE: none in the way. */
+static enum verbs_run
+run_parked(struct roce *r, struct roce_qp *qp)
+{
+	if (likely(qp->parked == NULL))
+		return VERBS_RUN_IDLE;
+	if (!qp->parked_ready)
+		return VERBS_RUN_WAIT;
+	if (qp->rnr_wait && !qp->parked_response) { /* sent again after the wait */
+		rte_pktmbuf_free(qp->parked);
+		qp->parked = NULL;
+		return VERBS_RUN_IDLE;
+	}
+	return roce_tx_unpark(r, qp) ? VERBS_RUN_IDLE : VERBS_RUN_FULL;
+}
+
+static enum verbs_run
+run_flush(struct roce *r, struct roce_qp *qp)
+{
+	return verbs_qp_flush(r->w, &qp->v, ROCE_FLUSH_CQES) ? VERBS_RUN_IDLE : VERBS_RUN_MORE;
+}
+
+static bool
+run_reachable(struct roce *r, struct roce_qp *qp)
+{
+	if (roce_qp_reachable(r, qp))
+		return true;
+	qp->stalled = false; /* roce_neigh_resolved() or the timer puts it back */
+	return false;
+}
+
+enum verbs_run
+roce_run(struct roce *r, struct verbs_qp *v, uint64_t now)
+{
+	struct roce_qp *qp = (struct roce_qp *)v;
+	enum verbs_run res;
+
+	r->now = now;
+	if (unlikely(v->state < RING_QPS_RTR))
+		return VERBS_RUN_IDLE;
+	if (unlikely(qp->inv_wait))
+		roce_resp_inv_poll(r, qp);
+	if (unlikely(v->state == RING_QPS_ERR))
+		return run_flush(r, qp);
+	if (qp->res_pending == 0 && !qp->parked && !qp->resend && qp->req_wqe == NULL &&
+	    !verbs_sq_has_work(v) && v->wqe_head == NULL)
+		return VERBS_RUN_IDLE;
+	if (!run_reachable(r, qp))
+		return VERBS_RUN_WAIT;
+	res = run_parked(r, qp);
+	if (res != VERBS_RUN_IDLE)
+		return res;
+	res = roce_resp_run(r, qp);
+	if (res != VERBS_RUN_IDLE)
+		return res;
+	if (qp->say != ROCE_SAY_NOTHING)
+		roce_ack_enqueue(r, qp);
+	return roce_req_run(r, qp);
+}
+
+/* ---- the burst's end ---------- */
+
+/** @return false: no room, it stays on the list. */
+static bool
+flush_qp(struct roce *r, struct roce_qp *qp)
+{
+	if (qp->say == ROCE_SAY_NOTHING)
+		return true;
+	if ((qp->res_pending || (qp->parked && qp->parked_response)) &&
+	    !base_bug(BUG_ACK_OVERTAKES)) {
+		verbs_run_add(r->w, &qp->v); /* which comes back here when they have left */
+		return true;
+	}
+	if (!roce_qp_reachable(r, qp))
+		return true; /* and again from roce_run() */
+	return roce_resp_speak(r, qp);
+}
+
+void
+roce_flush(struct roce *r, uint64_t now)
+{
+	struct roce_qp *qp, *left = NULL;
+
+	r->now = now;
+	while ((qp = r->ack_list) != NULL) {
+		r->ack_list = qp->ack_next;
+		qp->on_ack_list = false;
+		if (!flush_qp(r, qp)) {
+			qp->ack_next = left;
+			left = qp;
+		}
+	}
+	while ((qp = left) != NULL) {
+		left = qp->ack_next;
+		roce_ack_enqueue(r, qp);
+	}
+	roce_tx_finish_late(r);
+	/* Idle: buffers in hand would be missing elsewhere. */
+	if (r->num_mbufs && r->tx_at_flush == counter_read(&r->counter[ROCE_C_TX_PACKETS]))
+		roce_tx_release(r);
+	r->tx_at_flush = counter_read(&r->counter[ROCE_C_TX_PACKETS]);
+}
+
+/* ---- from outside ---------- */
+
+static void
+io_done_tx(struct roce *r, struct roce_qp *qp, int status)
+{
+	struct verbs_wqe *wqe;
+	bool response = qp->parked_response;
+
+	if (qp->parked == NULL)
+		return;
+	verbs_run_add(r->w, &qp->v);
+	if (status == 0) {
+		qp->parked_ready = true;
+		return;
+	}
+	rte_pktmbuf_free(qp->parked);
+	qp->parked = NULL;
+	if (response) {
+		roce_resp_io_failed(r, qp, qp->parked_psn);
+	} else {
+		wqe = roce_wqe_find(qp, qp->parked_psn);
+		if (wqe)
+			roce_req_fail(r, qp, wqe, WC_LOC_PROT_ERR);
+	}
+}
+
+static void
+io_done_rx(struct roce *r, struct roce_qp *qp, int status, uint64_t original)
+{
+	struct rte_mbuf *m = roce_unhold_placing(r, qp);
+	struct roce_rx rx;
+	enum roce_rx_result res;
+
+	if (m == NULL)
+		return;
+	roce_rx_reparse(&rx, qp, m);
+	if (roce_any(rx.p.info->mask, ROCE_REQUEST))
+		res = roce_resp_placed(r, &rx, status, original);
+	else
+		res = roce_comp_placed(r, &rx, status);
+	if (res == ROCE_RX_FREE)
+		rte_pktmbuf_free(m);
+	roce_resp_drain(r, qp);
+	roce_comp_drain(r, qp);
+	roce_rx_resume(r, qp);
+}
+
+void
+roce_io_done(struct roce *r, struct verbs_qp *v, unsigned int dir, int status, uint64_t original,
+	     uint64_t now)
+{
+	struct roce_qp *qp = (struct roce_qp *)v;
+
+	r->now = now;
+	if (dir == VERBS_TX)
+		io_done_tx(r, qp, status);
+	else
+		io_done_rx(r, qp, status, original);
+}
+
+void
+roce_io_orphan(struct roce *r, void *user)
+{
+	(void)r;
+	rte_pktmbuf_free(user);
+}
+
+void
+roce_neigh_resolved(struct roce *r, struct net_neigh *n, uint64_t now)
+{
+	r->now = now;
+	for (struct roce_qp *qp = r->neigh_list; qp != NULL; qp = qp->neigh_next)
+		if (qp->path.neigh == n)
+			verbs_run_add(r->w, &qp->v);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Received packets. Stage 1, for the whole burst: one piece, ICRC, headers, the QP; its lines
+ * are fetched meanwhile. Stage 2: what any packet must fulfil to reach the QP, then requester or
+ * responder by opcode. Nothing that fails before the QP is answered (A17 CA17-24 to -33).
+ */
+#include <rte_prefetch.h>
+
+#include "roce_priv.h"
+
+/* ---- stage 1 ---------- */
+
+/** One contiguous piece, in another buffer if need be. */
+static bool
+input_join(struct roce *r, struct net_pkt *np)
+{
+	struct rte_mbuf *copy;
+
+	if (likely(np->m->nb_segs == 1) || rte_pktmbuf_linearize(np->m) == 0)
+		return true;
+	copy = rte_pktmbuf_copy(np->m, r->cfg.tx_pool, 0, UINT32_MAX);
+	if (copy && copy->nb_segs == 1) {
+		rte_pktmbuf_free(np->m);
+		np->m = copy;
+		return true;
+	}
+	rte_pktmbuf_free(copy);
+	roce_count(r, ROCE_C_DROP_SCATTERED);
+	return false;
+}
+
+static bool
+input_icrc_ok(struct roce *r, const struct net_pkt *np)
+{
+	const uint8_t *l3 = rte_pktmbuf_mtod_offset(np->m, const uint8_t *, np->l3_off);
+
+	if (likely(roce_icrc_check(l3, np->v6,
+				   (size_t)(np->payload_off - np->l3_off) + np->payload_len)))
+		return true;
+	roce_count(r, ROCE_C_ICRC_ERRORS);
+	return false;
+}
+
+/** Headers; CNPs end here. The opcode's class is held against the QP's type in stage 2. */
+static bool
+input_parse(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
+{
+	const void *bth = rte_pktmbuf_mtod_offset(np->m, const void *, np->payload_off);
+	int drop = roce_parse(bth, np->payload_len - ROCE_ICRC_LEN, &rx->p);
+
+	if (unlikely(drop != ROCE_OK)) {
+		roce_count(r, drop == ROCE_DROP_QP0 ? ROCE_C_DROP_NO_QP
+						    : ROCE_C_DROP_MALFORMED);
+		return false;
+	}
+	if (unlikely(rx->p.info->transport == ROCE_TR_CNP)) {
+		roce_count(r, ROCE_C_CNP_RCVD);
+		return false;
+	}
+	rx->m = np->m;
+	rx->bth_off = np->payload_off;
+	rx->ecn = np->ecn;
+	return true;
+}
+
+/** The QP, if it is this worker's; else the packet goes to the one whose it is. */
+static bool
+input_lookup(struct roce *r, struct net_pkt *np, struct roce_rx *rx)
+{
+	uint32_t worker = 0;
+	struct verbs_qp *qp = roce_qpn_lookup(r->cfg.qpns, rx->p.dest_qpn, &worker);
+
+	if (unlikely(qp == NULL)) {
+		roce_count(r, ROCE_C_DROP_NO_QP);
+		return false;
+	}
+	if (unlikely(worker != r->w->id)) {
+		if (r->cfg.handoff && r->cfg.handoff(r->cfg.ctx, worker, np->m)) {
+			roce_count(r, ROCE_C_RX_HANDOFF);
+			np->m = NULL;
+		} else {
+			roce_count(r, ROCE_C_HANDOFF_FULL);
+		}
+		return false;
+	}
+	rx->qp = (struct roce_qp *)qp;
+	for (unsigned int i = 0; i < 6; i++)
+		rte_prefetch0((const char *)qp + i * RTE_CACHE_LINE_SIZE);
+	return true;
+}
+
+static bool
+input_stage1(struct roce *r, struct net_pkt *np, struct roce_rx *rx)
+{
+	roce_count(r, ROCE_C_RX_PACKETS);
+	if (unlikely(np->payload_len < ROCE_BTH_LEN + ROCE_ICRC_LEN)) {
+		roce_count(r, ROCE_C_DROP_MALFORMED);
+		return false;
+	}
+	if (!input_join(r, np))
+		return false;
+	if (!input_icrc_ok(r, np) || !input_parse(r, np, rx))
+		return false;
+	return input_lookup(r, np, rx);
+}
+
+/* ---- stage 2 ---------- */
+
+/** P_Keys match in their low 15 bits, and one end at least is a full member. */
+static bool
+input_pkey_ok(uint16_t pkey)
+{
+	return (pkey & 0x7fff) == (ROCE_PKEY_DEFAULT & 0x7fff);
+}
+
+/** Addresses are those of the connection, both of them (C-66). */
+static bool
+input_address_ok(const struct roce_qp *qp, const struct net_pkt *np)
+{
+	struct net_ip src = net_pkt_src(np), dst = net_pkt_dst(np);
+
+	return np->v6 == qp->path.v6 && net_ip_eq(&src, &qp->path.dst) &&
+	       net_ip_eq(&dst, &qp->path.src);
+}
+
+static bool
+input_admit(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
+{
+	const struct roce_qp *qp = rx->qp;
+	enum roce_counter why;
+
+	if (unlikely(qp->v.type != VERBS_QPT_RC || rx->p.info->transport != ROCE_TR_RC))
+		why = ROCE_C_DROP_QP_TYPE;
+	else if (unlikely(!verbs_qp_may_receive(qp->v.state)))
+		why = ROCE_C_DROP_QP_STATE;
+	else if (unlikely(!input_address_ok(qp, np)))
+		why = ROCE_C_DROP_ADDRESS;
+	else if (unlikely(!input_pkey_ok(rx->p.pkey)))
+		why = ROCE_C_DROP_PKEY;
+	else
+		return true;
+	roce_count(r, why);
+	return false;
+}
+
+enum roce_rx_result
+roce_rx_dispatch(struct roce *r, struct roce_rx *rx)
+{
+	struct roce_qp *qp = rx->qp;
+
+	if (roce_any(rx->p.info->mask, ROCE_REQUEST))
+		return roce_resp_packet(r, rx);
+	if (qp->v.state == RING_QPS_RTS || qp->v.state == RING_QPS_SQD)
+		return roce_comp_packet(r, rx);
+	roce_count(r, ROCE_C_DROP_QP_STATE);
+	return ROCE_RX_FREE;
+}
+
+static enum roce_rx_result
+input_stage2(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
+{
+	struct roce_qp *qp = rx->qp;
+
+	if (!input_admit(r, np, rx))
+		return ROCE_RX_FREE;
+	if (unlikely(np->ecn == 3))
+		roce_count(r, ROCE_C_ECN_RCVD);
+	if (likely(qp->placing == NULL && qp->waiting.head == NULL))
+		return roce_rx_dispatch(r, rx);
+	if (roce_hold_append(r, qp, &qp->waiting, rx)) {
+		roce_count(r, ROCE_C_RX_HELD);
+		return ROCE_RX_KEPT;
+	}
+	roce_count(r, ROCE_C_RX_HELD_DROPPED);
+	return ROCE_RX_FREE;
+}
+
+void
+roce_rx_resume(struct roce *r, struct roce_qp *qp)
+{
+	struct roce_rx rx;
+
+	while (qp->waiting.head && qp->placing == NULL) {
+		roce_hold_pop(r, qp, &qp->waiting, &rx);
+		if (!verbs_qp_may_receive(qp->v.state) ||
+		    roce_rx_dispatch(r, &rx) == ROCE_RX_FREE)
+			rte_pktmbuf_free(rx.m);
+	}
+}
+
+static void
+input_burst(struct roce *r, struct net_pkt *pkts, unsigned int n)
+{
+	struct roce_rx rx[ROCE_BURST];
+	struct rte_mbuf *done[ROCE_BURST];
+	unsigned int num_done = 0;
+
+	for (unsigned int i = 0; i < n; i++) {
+		rx[i].qp = NULL;
+		if (!input_stage1(r, &pkts[i], &rx[i]) && pkts[i].m)
+			done[num_done++] = pkts[i].m;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		if (rx[i].qp && input_stage2(r, &pkts[i], &rx[i]) == ROCE_RX_FREE)
+			done[num_done++] = rx[i].m;
+	rte_pktmbuf_free_bulk(done, num_done);
+}
+
+void
+roce_input(struct roce *r, struct net_pkt *pkts, unsigned int n, uint64_t now)
+{
+	r->now = now;
+	for (unsigned int i = 0; i < n; i += ROCE_BURST)
+		input_burst(r, pkts + i, n - i < ROCE_BURST ? n - i : ROCE_BURST);
+}

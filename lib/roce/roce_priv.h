@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the RoCE engine: a worker's engine, a QP, and what its files call of one another.
+ * All of it belongs to one worker; the QPN table alone is shared.
+ *
+ * A request of ours has the PSNs first_psn .. last_psn. una is the oldest PSN that nothing has
+ * acknowledged, snd_max follows the newest one sent, nxt_psn the newest one given to a request;
+ * req_psn is what to send next, behind snd_max only while something is sent again.
+ */
+#ifndef ROCE_PRIV_H
+#define ROCE_PRIV_H
+
+#include <rte_branch_prediction.h>
+#include <rte_mbuf.h>
+
+#include "base_bug.h"
+#include "base_counters.h"
+#include "base_rng.h"
+#include "base_seq.h"
+#include "base_wheel.h"
+#include "net_neigh.h"
+#include "net_parse.h"
+#include "net_path.h"
+#include "net_txbatch.h"
+#include "roce.h"
+#include "roce_code.h"
+#include "roce_hdr.h"
+#include "roce_icrc.h"
+
+#define ROCE_BURST 32		       /* packets looked at together */
+#define ROCE_MBUFS 32		       /* transmit buffers taken at once */
+#define ROCE_LATE 128		       /* packets whose ICRC is written at the burst's end */
+#define ROCE_LATE_PAYLOAD 1024	       /* longer payloads are summed as they are copied */
+#define ROCE_INFLIGHT (512u << 10)     /* bytes, default */
+#define ROCE_ACK_EVERY 32	       /* packets without AckReq, at most */
+#define ROCE_PSN_WINDOW ((1u << 23) - 1) /* PSNs outstanding: they must stay comparable */
+#define ROCE_FLUSH_CQES 64	       /* completions of one turn in ERR */
+#define ROCE_LOCAL_POLL_NS UINT64_C(20000)
+#define ROCE_NEIGH_RETRY_NS UINT64_C(10000000)
+#define ROCE_RETRY_FOREVER 7	       /* of rnr_retry; 7 of retry_cnt means seven */
+
+/** Rules of each in roce_timer.c. */
+enum roce_timer {
+	ROCE_T_ACK,
+	ROCE_T_RNR,
+	ROCE_T_NEIGH,
+	ROCE_T_PROBE,
+	ROCE_T_LOCAL,
+	ROCE_T_COUNT
+};
+
+/** The transport's state of a send request (verbs_wqe.tstate). */
+enum roce_wqe_state {
+	ROCE_WQE_NEW,	 /* has PSNs; fence, credit and depth may still hold it back */
+	ROCE_WQE_OPEN,	 /* may be sent, or has been */
+	ROCE_WQE_LOCAL,	 /* has no packets and waits for other workers and copiers */
+	ROCE_WQE_DONE,	 /* has no packets and may complete in its turn */
+	ROCE_WQE_FAILED, /* completes with wqe->status in its turn, then the QP fails */
+};
+
+/** What is known of the peer's receiver (roce_recovery.c). */
+enum roce_keeps {
+	ROCE_KEEPS_UNKNOWN,
+	ROCE_KEEPS_YES,
+	ROCE_KEEPS_NO,
+};
+
+/** What to say once all responses before it have left. Later kinds replace earlier ones. */
+enum roce_say {
+	ROCE_SAY_NOTHING,
+	ROCE_SAY_ACK,
+	ROCE_SAY_NAK,	/* sequence error or RNR: the QP goes on */
+	ROCE_SAY_FATAL, /* the QP fails once it is said */
+};
+
+enum roce_res_type {
+	ROCE_RES_NONE,
+	ROCE_RES_READ,
+	ROCE_RES_ATOMIC,
+};
+
+/** Responder resource: a READ or atomic that was executed (IBTA 9.7.5.1.1). */
+struct roce_res {
+	uint8_t type; /* enum roce_res_type */
+	bool pending; /* cur_psn .. end_psn are to be sent */
+	bool replay;  /* again: whatever goes wrong is not answered */
+	uint32_t first_psn, last_psn;
+	uint32_t cur_psn, end_psn;
+	uint32_t start_psn; /* of this answer: it begins with First or Only */
+	uint32_t msn;
+	uint32_t rkey;
+	uint64_t va;
+	union {
+		struct {
+			uint32_t length; /* READ */
+			uint32_t upto;	 /* end of this answer, from va */
+		};
+		uint64_t orig; /* atomic */
+	};
+};
+
+struct roce_res_ring {
+	uint32_t size; /* a power of two */
+	uint32_t depth; /* as asked */
+	struct roce_res e[];
+};
+
+/** Received packets that are kept: chained by mbuf->next, PSN and offset in mbuf->hash. */
+struct roce_pktq {
+	struct rte_mbuf *head, *tail;
+};
+
+struct roce_qp {
+	struct verbs_qp v; /* first */
+
+	/* Set by modify, read by all. */
+	struct net_path path;
+	uint32_t dest_qpn;
+	uint16_t port;
+	uint8_t mtu_shift;
+	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
+	uint8_t max_rd_atomic;
+	uint16_t ack_every; /* packets */
+	uint32_t max_inflight; /* bytes */
+
+	/* Requester. */
+	struct verbs_wqe *req_wqe; /* that req_psn belongs to; NULL: start another */
+	uint32_t req_psn, snd_max, nxt_psn, una;
+	uint32_t inflight; /* payload bytes sent or asked for, not acknowledged */
+	uint32_t ssn, lsn; /* of the newest request; limit of the credits */
+	uint32_t ack_max;  /* one past the newest PSN that an ACK has named */
+	uint32_t since_ackreq; /* packets */
+	uint8_t rd_out;	       /* READs and atomics outstanding */
+	uint8_t retry_left, rnr_left;
+	bool credit_unlimited;
+	bool req_stopped; /* a request failed: start no other */
+	bool stalled;	  /* progress should put it on the run list */
+	bool rnr_wait, neigh_wait;
+	bool drain_event, drained; /* SQD */
+	/* Recovery. */
+	uint8_t keeps; /* enum roce_keeps */
+	bool recovering;
+	bool resend; /* sel_psn .. sel_end alone */
+	uint8_t hole_steps, probes;
+	uint32_t nak_psn; /* the hole being filled */
+	uint32_t rec_end; /* recovery ends when this is acknowledged */
+	uint32_t sel_psn, sel_end;
+	uint32_t rnr_psn;
+	uint32_t rtt_psn; /* being timed, when rtt_at != 0 */
+	uint64_t rtt_at, srtt;
+	/* A packet whose payload is being fetched, or that waits for room. */
+	struct rte_mbuf *parked;
+	uint32_t parked_psn;
+	bool parked_response, parked_ready;
+
+	/* Responder. */
+	uint8_t say; /* enum roce_say */
+	uint8_t syndrome;
+	uint8_t msg; /* 0: none open; ROCE_B_SEND or ROCE_B_WRITE */
+	bool rwqe_used;
+	bool nak_sent, comm_est, resp_closed;
+	bool on_ack_list;
+	bool inv_wait; /* `placing` waits for other workers to forget a key */
+	uint32_t epsn, msn;
+	uint32_t say_psn;
+	uint32_t msg_left; /* WRITE: bytes to come */
+	uint32_t msg_done; /* bytes placed */
+	uint32_t msg_rkey;
+	uint64_t msg_va;
+	struct roce_res_ring *res;
+	uint32_t res_tail;    /* index of the next resource, free running */
+	uint32_t res_pending; /* how many are pending */
+	uint32_t rx_held;
+	struct roce_qp *ack_next, *neigh_next;
+	struct roce_pktq behind_hole; /* requests, in PSN order */
+	struct roce_pktq early;	      /* responses behind a hole, in PSN order */
+	struct roce_pktq waiting;     /* all that came while a placement is pending */
+	struct rte_mbuf *placing;     /* the packet whose payload is being placed */
+
+	/* Timers: 0 is none. */
+	struct wheel_entry timer;
+	uint64_t due[ROCE_T_COUNT];
+
+	/* Cold. */
+	struct verbs_rwqe rwqe;
+	struct roce_qp_cold *cold;
+};
+static_assert(sizeof(struct roce_qp) <= 768, "budget of an idle QP");
+
+/** What only control operations and listings read. */
+struct roce_qp_cold {
+	struct verbs_av av;
+	struct roce_res_ring *res_new, *res_old; /* prepared; replaced */
+	uint64_t local_token; /* of ROCE_WQE_LOCAL */
+	uint64_t inv_token;   /* of inv_wait */
+	uint32_t rq_psn, sq_psn;
+	uint16_t pkey_index;
+	uint8_t max_dest_rd_atomic;
+	uint64_t retransmits, timeouts, naks_sent, naks_rcvd, rnrs_sent, rnrs_rcvd;
+};
+
+/** A packet short enough that its ICRC is cheaper later, when its stores are done. */
+struct roce_late {
+	uint8_t *l3;
+	uint32_t len;
+	bool v6;
+};
+
+struct roce {
+	struct verbs_worker *w;
+	struct roce_config cfg;
+	uint64_t now;
+	uint64_t l2; /* of the QP at hand: net_neigh_use() */
+	struct counter counter[ROCE_C_COUNT];
+	struct roce_qp *ack_list;
+	struct roce_qp *neigh_list;
+	uint32_t rx_held;
+	uint32_t num_mbufs, num_late;
+	uint64_t tx_at_flush; /* packets built when roce_flush() ran last */
+	struct rng rng;
+	struct rte_mbuf *mbuf[ROCE_MBUFS];
+	struct roce_late late[ROCE_LATE];
+	struct wheel wheel;
+};
+
+/** A received packet on its way through the engine. */
+struct roce_rx {
+	struct rte_mbuf *m;
+	struct roce_qp *qp;
+	uint32_t bth_off;
+	uint8_t ecn;
+	struct roce_pkt p;
+};
+
+/** Who owns the mbuf afterwards. */
+enum roce_rx_result {
+	ROCE_RX_FREE, /* the caller, who frees it */
+	ROCE_RX_KEPT, /* the QP */
+};
+
+/** What became of a packet to be sent. */
+enum roce_tx_result {
+	ROCE_TX_SENT,
+	ROCE_TX_PARKED, /* built, waits for foreign memory */
+	ROCE_TX_FULL,	/* no room in the batch, or no mbuf */
+	ROCE_TX_WAIT,	/* nothing was done, try again after an event */
+	ROCE_TX_ERROR,
+};
+
+static inline void
+roce_count(struct roce *r, enum roce_counter c)
+{
+	counter_inc(&r->counter[c]);
+}
+
+static inline uint32_t
+roce_mtu(const struct roce_qp *qp)
+{
+	return 1u << qp->mtu_shift;
+}
+
+/** PSNs of a message: at least one (section 7 of docs/wire.md). */
+static inline uint32_t
+roce_num_psns(const struct roce_qp *qp, uint32_t length)
+{
+	uint64_t n = ((uint64_t)length + roce_mtu(qp) - 1) >> qp->mtu_shift;
+
+	return n ? (uint32_t)n : 1;
+}
+
+static inline bool
+roce_wqe_has_response(const struct verbs_wqe *wqe)
+{
+	return wqe->opcode == RING_WR_RDMA_READ || wqe->opcode == RING_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->opcode == RING_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static inline bool
+roce_wqe_has_psns(const struct verbs_wqe *wqe)
+{
+	return wqe->tstate == ROCE_WQE_NEW || wqe->tstate == ROCE_WQE_OPEN;
+}
+
+/** Whether psn is one of the request's. */
+static inline bool
+roce_wqe_holds(const struct verbs_wqe *wqe, uint32_t psn)
+{
+	return psn_sub(psn, wqe->first_psn) <= psn_sub(wqe->last_psn, wqe->first_psn);
+}
+
+/** Put it on the run list if something held it back. */
+static inline void
+roce_wake(struct roce *r, struct roce_qp *qp)
+{
+	if (qp->stalled) {
+		qp->stalled = false;
+		verbs_run_add(r->w, &qp->v);
+	}
+}
+
+/* roce_qpn.c */
+struct verbs_qp *roce_qpn_lookup(const struct roce_qpn_table *t, uint32_t qpn, uint32_t *worker);
+void roce_qpn_prefetch(const struct roce_qpn_table *t, uint32_t qpn);
+
+/* roce_qp.c */
+void roce_qp_set_state(struct roce_qp *qp, unsigned int state);
+/** To ERR: packets dropped, timers stopped; completions follow from roce_run(). */
+void roce_qp_fail(struct roce *r, struct roce_qp *qp);
+/** After completing: a CQ that overran takes the QP with it. */
+void roce_qp_check_cqs(struct roce *r, struct roce_qp *qp);
+void roce_qp_check_drained(struct roce *r, struct roce_qp *qp);
+/** Set the neighbour's word for sending; false: the QP waits for its address. */
+bool roce_qp_reachable(struct roce *r, struct roce_qp *qp);
+void roce_neigh_unlink(struct roce *r, struct roce_qp *qp);
+void roce_ack_unlink(struct roce *r, struct roce_qp *qp);
+
+/* roce_hold.c */
+bool roce_hold_append(struct roce *r, struct roce_qp *qp, struct roce_pktq *q,
+		      const struct roce_rx *rx);
+/** In PSN order; false: one of that PSN is there, or there is no room. */
+bool roce_hold_insert(struct roce *r, struct roce_qp *qp, struct roce_pktq *q,
+		      const struct roce_rx *rx);
+/** Take the first out and parse it again. */
+void roce_hold_pop(struct roce *r, struct roce_qp *qp, struct roce_pktq *q, struct roce_rx *rx);
+uint32_t roce_hold_psn(const struct roce_pktq *q);
+void roce_hold_drop(struct roce *r, struct roce_qp *qp, struct roce_pktq *q);
+/** The packet being placed stays until its io is done; always succeeds. */
+void roce_hold_placing(struct roce *r, struct roce_qp *qp, const struct roce_rx *rx);
+struct rte_mbuf *roce_unhold_placing(struct roce *r, struct roce_qp *qp);
+void roce_rx_reparse(struct roce_rx *rx, struct roce_qp *qp, struct rte_mbuf *m);
+
+/* roce_input.c */
+enum roce_rx_result roce_rx_dispatch(struct roce *r, struct roce_rx *rx);
+/** Go on with what waited for a placement. */
+void roce_rx_resume(struct roce *r, struct roce_qp *qp);
+
+/* roce_tx.c */
+struct roce_out {
+	struct rte_mbuf *m;
+	uint8_t *l3, *bth, *ext, *payload;
+	uint32_t len, pad; /* of the payload */
+	bool v6;
+};
+/** Room in the QP's batch and a buffer at hand. */
+bool roce_tx_ready(struct roce *r, struct roce_qp *qp);
+/** Begin a packet, after roce_tx_ready(): headers through BTH; psn may carry ROCE_BTH_ACKREQ. */
+void roce_tx_open(struct roce *r, struct roce_qp *qp, uint8_t opcode, uint8_t se, uint32_t psn,
+		  uint32_t len, struct roce_out *out);
+/** CRC state before the payload, when it is to be summed while copied; NULL: later. */
+uint32_t *roce_tx_crc(const struct roce_out *out, uint32_t *crc);
+void roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const uint32_t *crc);
+void roce_tx_cancel(struct roce *r, struct roce_out *out);
+void roce_tx_park(struct roce_qp *qp, const struct roce_out *out, uint32_t psn, bool response);
+/** Send a parked packet whose payload has come. */
+bool roce_tx_unpark(struct roce *r, struct roce_qp *qp);
+void roce_tx_finish_late(struct roce *r);
+void roce_tx_release(struct roce *r);
+
+/* roce_req.c */
+enum verbs_run roce_req_run(struct roce *r, struct roce_qp *qp);
+struct verbs_wqe *roce_wqe_find(const struct roce_qp *qp, uint32_t psn);
+void roce_req_set(struct roce_qp *qp, uint32_t psn);
+/** The request cannot go on: it fails when all before it have completed. */
+void roce_req_fail(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe,
+		   enum wc_status status);
+
+/* roce_comp.c */
+enum roce_rx_result roce_comp_packet(struct roce *r, struct roce_rx *rx);
+/** Complete what has been acknowledged, in order. */
+void roce_comp_reap(struct roce *r, struct roce_qp *qp);
+/** The oldest request fails with this status, and the QP with it. */
+void roce_comp_fatal(struct roce *r, struct roce_qp *qp, enum wc_status status);
+/** What came early and is in order now. Stops at the next hole, which is asked for at once. */
+void roce_comp_drain(struct roce *r, struct roce_qp *qp);
+enum roce_rx_result roce_comp_placed(struct roce *r, struct roce_rx *rx, int status);
+
+/* roce_recovery.c */
+void roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn);
+/** A response came whose predecessors, from una on, did not. */
+void roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto);
+void roce_recovery_progress(struct roce *r, struct roce_qp *qp, uint32_t old_una);
+void roce_recovery_timeout(struct roce *r, struct roce_qp *qp);
+void roce_recovery_probe(struct roce *r, struct roce_qp *qp);
+void roce_recovery_go_back(struct roce *r, struct roce_qp *qp, uint32_t psn);
+
+/* roce_resp.c */
+enum roce_rx_result roce_resp_packet(struct roce *r, struct roce_rx *rx);
+enum roce_rx_result roce_resp_placed(struct roce *r, struct roce_rx *rx, int status,
+				     uint64_t original);
+/** Whether the key that a packet ended is forgotten everywhere; then the packet completes. */
+void roce_resp_inv_poll(struct roce *r, struct roce_qp *qp);
+/** The hole may be filled: handle what was kept behind it. */
+void roce_resp_drain(struct roce *r, struct roce_qp *qp);
+
+/* roce_resp_tx.c */
+uint8_t roce_resp_credits(struct roce_qp *qp);
+enum verbs_run roce_resp_run(struct roce *r, struct roce_qp *qp);
+void roce_resp_say(struct roce *r, struct roce_qp *qp, enum roce_say say, uint8_t syndrome,
+		   uint32_t psn);
+void roce_ack_enqueue(struct roce *r, struct roce_qp *qp);
+/** The memory of a READ response could not be read: a NAK takes its place. */
+void roce_resp_io_failed(struct roce *r, struct roce_qp *qp, uint32_t psn);
+/** Say it now, if nothing is due before; false: no room. */
+bool roce_resp_speak(struct roce *r, struct roce_qp *qp);
+struct roce_res *roce_res_new(struct roce_qp *qp);
+struct roce_res *roce_res_find(struct roce_qp *qp, uint32_t psn);
+/** The newest PSN up to which a repeated SEND or WRITE may be acknowledged. */
+uint32_t roce_res_ack_limit(struct roce_qp *qp, uint32_t psn);
+
+/* roce_timer.c */
+void roce_timer_set(struct roce *r, struct roce_qp *qp, enum roce_timer t, uint64_t when);
+static inline void
+roce_timer_stop(struct roce_qp *qp, enum roce_timer t)
+{
+	qp->due[t] = 0;
+}
+/** Something was sent that wants an answer. */
+void roce_timer_sent(struct roce *r, struct roce_qp *qp);
+/** una has moved, or a new round of sending begins. */
+void roce_timer_progress(struct roce *r, struct roce_qp *qp);
+
+/* roce_error.c: pure */
+enum wc_status roce_status_of_syndrome(uint8_t syndrome);
+enum roce_counter roce_counter_of_syndrome(uint8_t syndrome);
+enum verbs_event roce_event_of_syndrome(uint8_t syndrome);
+
+#endif /* ROCE_PRIV_H */

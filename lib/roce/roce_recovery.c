@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Loss recovery of the sender. Nothing of it shows on the wire to a peer that knows none of it.
+ *
+ * A NAK names a hole p: all before it arrived, p did not, and of what follows nothing is known.
+ * A receiver of ours keeps what follows; others drop it. So at first p alone is sent again, and
+ * sending goes on where it was. If the cumulative acknowledgement then jumps past p, over
+ * packets that were not sent again, the peer keeps packets: remembered (ROCE_KEEPS_YES). If it
+ * stops right behind p although more had been sent, the peer dropped the rest, or the next one
+ * is lost as well: go-back-N from there and for this QP (ROCE_KEEPS_NO), until an
+ * acknowledgement passes what has been sent again, which shows that the peer keeps after all.
+ *
+ * With a peer that keeps, each NAK costs one packet. What is sent into a hole may be lost like
+ * anything else, and the peer, having said its one NAK, stays silent: the PROBE timer sends it
+ * again after about two round trips, doubling. Three holes in a row that lie side by side look
+ * like a peer that ran out of room: go-back-N once.
+ *
+ * READ responses and atomic results are the same seen from the other side: a response behind a
+ * hole is kept, and the missing part of that READ is asked for, once.
+ *
+ * A round of retries is counted once, however many NAKs name its hole (C-68).
+ */
+#include "roce_priv.h"
+
+#define PROBE_MIN_NS UINT64_C(20000)
+#define PROBE_DEFAULT_NS UINT64_C(1000000)
+#define PROBE_MAX_SHIFT 6
+#define HOLES_IN_A_ROW 3
+
+/** @return false: the retries are used up, and the QP with them. */
+static bool
+recovery_take_retry(struct roce *r, struct roce_qp *qp)
+{
+	if (qp->retry_left == 0) {
+		roce_count(r, ROCE_C_RETRY_EXCEEDED);
+		roce_comp_fatal(r, qp, WC_RETRY_EXC_ERR);
+		return false;
+	}
+	qp->retry_left--;
+	return true;
+}
+
+static uint64_t
+probe_delay(const struct roce_qp *qp)
+{
+	uint64_t base = qp->srtt ? 2 * qp->srtt + PROBE_MIN_NS : PROBE_DEFAULT_NS;
+
+	return base << (qp->probes < PROBE_MAX_SHIFT ? qp->probes : PROBE_MAX_SHIFT);
+}
+
+static void
+recovery_begin(struct roce *r, struct roce_qp *qp, uint32_t psn)
+{
+	qp->recovering = true;
+	qp->nak_psn = psn;
+	qp->rec_end = qp->snd_max;
+	qp->probes = 0;
+	qp->rtt_at = 0;
+	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
+	roce_timer_progress(r, qp);
+}
+
+static void
+recovery_end(struct roce_qp *qp)
+{
+	qp->recovering = false;
+	qp->hole_steps = 0;
+	roce_timer_stop(qp, ROCE_T_PROBE);
+}
+
+void
+roce_recovery_go_back(struct roce *r, struct roce_qp *qp, uint32_t psn)
+{
+	qp->resend = false;
+	roce_req_set(qp, psn);
+	verbs_run_add(r->w, &qp->v);
+}
+
+static void
+recovery_send_alone(struct roce *r, struct roce_qp *qp, uint32_t psn, uint32_t end)
+{
+	qp->resend = true;
+	qp->sel_psn = psn;
+	qp->sel_end = end;
+	verbs_run_add(r->w, &qp->v);
+}
+
+void
+roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
+{
+	bool again = qp->recovering && qp->nak_psn == psn;
+	bool next = qp->recovering && psn_add(qp->nak_psn, 1) == psn;
+
+	if (again || !recovery_take_retry(r, qp))
+		return;
+	qp->hole_steps = next ? qp->hole_steps + 1 : 0;
+	if (next && qp->keeps == ROCE_KEEPS_UNKNOWN)
+		qp->keeps = ROCE_KEEPS_NO;
+	recovery_begin(r, qp, psn);
+	if (r->cfg.go_back_n || qp->keeps == ROCE_KEEPS_NO || qp->hole_steps >= HOLES_IN_A_ROW) {
+		qp->hole_steps = 0;
+		roce_recovery_go_back(r, qp, psn);
+	} else {
+		recovery_send_alone(r, qp, psn, psn);
+	}
+}
+
+void
+roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto)
+{
+	if (qp->recovering && qp->nak_psn == qp->una)
+		return; /* asked for already */
+	roce_count(r, ROCE_C_IMPLIED_NAK);
+	if (!recovery_take_retry(r, qp))
+		return;
+	recovery_begin(r, qp, qp->una);
+	if (r->cfg.go_back_n)
+		roce_recovery_go_back(r, qp, qp->una);
+	else
+		recovery_send_alone(r, qp, qp->una, psn_sub(upto, 1));
+}
+
+void
+roce_recovery_progress(struct roce *r, struct roce_qp *qp, uint32_t old_una)
+{
+	bool had_resent = psn_before(qp->req_psn, qp->snd_max);
+
+	if (had_resent && psn_after(qp->una, qp->req_psn) && !qp->rnr_wait)
+		qp->keeps = ROCE_KEEPS_YES;
+	if (!qp->recovering)
+		return;
+	if (psn_after(qp->una, psn_add(qp->nak_psn, 1)) && old_una == qp->nak_psn &&
+	    qp->keeps == ROCE_KEEPS_UNKNOWN && !had_resent)
+		qp->keeps = ROCE_KEEPS_YES;
+	if (psn_diff(qp->una, qp->rec_end) >= 0) {
+		recovery_end(qp);
+		return;
+	}
+	if (qp->una == psn_add(qp->nak_psn, 1) && qp->keeps == ROCE_KEEPS_UNKNOWN) {
+		struct verbs_wqe *wqe = roce_wqe_find(qp, qp->nak_psn);
+
+		if (wqe && roce_wqe_has_response(wqe))
+			return; /* the rest of the answer is on its way */
+		qp->keeps = ROCE_KEEPS_NO;
+		recovery_end(qp);
+		roce_recovery_go_back(r, qp, qp->una);
+		return;
+	}
+	qp->probes = 0;
+	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
+}
+
+void
+roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_wqe *wqe;
+
+	if (qp->v.state != RING_QPS_RTS && qp->v.state != RING_QPS_SQD)
+		return;
+	if (qp->una == qp->snd_max && !qp->neigh_wait)
+		return;
+	roce_count(r, ROCE_C_TIMEOUT);
+	qp->cold->timeouts++;
+	/* Nobody answers, not even to ask where the peer is: the request that waits fails. */
+	if (qp->retry_left == 0 && qp->v.wqe_head == NULL &&
+	    verbs_sq_fetch(r->w, &qp->v, &wqe) <= 0)
+		return;
+	if (!recovery_take_retry(r, qp))
+		return;
+	net_neigh_suspect(qp->path.neigh);
+	recovery_end(qp);
+	qp->rtt_at = 0;
+	roce_recovery_go_back(r, qp, qp->una);
+	roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
+}
+
+void
+roce_recovery_probe(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_wqe *wqe;
+
+	if (!qp->recovering || qp->rnr_wait || psn_before(qp->req_psn, qp->snd_max))
+		return;
+	if (qp->probes > PROBE_MAX_SHIFT)
+		return; /* the response timer's turn */
+	wqe = roce_wqe_find(qp, qp->una);
+	if (wqe == NULL)
+		return;
+	qp->probes++;
+	recovery_send_alone(r, qp, qp->una,
+			    roce_wqe_has_response(wqe) ? wqe->last_psn : qp->una);
+	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
+}

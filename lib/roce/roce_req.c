@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requester, sending side: takes requests from the send queue, gives them PSNs, cuts them into
+ * packets. What may hold a request back before its first packet: fence, credit, depth, window.
+ * What is sent again goes through the same code, from whatever PSN recovery says.
+ */
+#include <errno.h>
+
+#include "roce_priv.h"
+
+/** Opcodes of a request's packets; responses are the peer's. */
+struct req_op {
+	uint8_t first, middle, last, only;
+	bool takes_rwqe; /* at the peer: needs credit */
+};
+
+static const struct req_op req_ops[RING_WR_OPCODE_COUNT] = {
+	[RING_WR_SEND] = {ROCE_RC_SEND_FIRST, ROCE_RC_SEND_MIDDLE, ROCE_RC_SEND_LAST,
+			  ROCE_RC_SEND_ONLY, true},
+	[RING_WR_SEND_WITH_IMM] = {ROCE_RC_SEND_FIRST, ROCE_RC_SEND_MIDDLE,
+				   ROCE_RC_SEND_LAST_IMM, ROCE_RC_SEND_ONLY_IMM, true},
+	[RING_WR_SEND_WITH_INV] = {ROCE_RC_SEND_FIRST, ROCE_RC_SEND_MIDDLE,
+				   ROCE_RC_SEND_LAST_INV, ROCE_RC_SEND_ONLY_INV, true},
+	[RING_WR_RDMA_WRITE] = {ROCE_RC_WRITE_FIRST, ROCE_RC_WRITE_MIDDLE, ROCE_RC_WRITE_LAST,
+				ROCE_RC_WRITE_ONLY, false},
+	[RING_WR_RDMA_WRITE_WITH_IMM] = {ROCE_RC_WRITE_FIRST, ROCE_RC_WRITE_MIDDLE,
+					 ROCE_RC_WRITE_LAST_IMM, ROCE_RC_WRITE_ONLY_IMM, true},
+	[RING_WR_RDMA_READ] = {.only = ROCE_RC_READ_REQ},
+	[RING_WR_ATOMIC_CMP_AND_SWP] = {.only = ROCE_RC_CMP_SWAP},
+	[RING_WR_ATOMIC_FETCH_AND_ADD] = {.only = ROCE_RC_FETCH_ADD},
+};
+
+struct verbs_wqe *
+roce_wqe_find(const struct roce_qp *qp, uint32_t psn)
+{
+	struct verbs_wqe *wqe = qp->v.wqe_head;
+
+	while (wqe && !(roce_wqe_has_psns(wqe) && roce_wqe_holds(wqe, psn)))
+		wqe = wqe->next;
+	return wqe;
+}
+
+void
+roce_req_set(struct roce_qp *qp, uint32_t psn)
+{
+	qp->req_psn = psn;
+	qp->req_wqe = roce_wqe_find(qp, psn);
+}
+
+void
+roce_req_fail(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, enum wc_status status)
+{
+	wqe->tstate = ROCE_WQE_FAILED;
+	wqe->status = (uint8_t)status;
+	qp->req_stopped = true;
+	qp->req_wqe = NULL;
+	qp->req_psn = qp->snd_max;
+	roce_comp_reap(r, qp);
+}
+
+/* ---- starting ---------- */
+
+/** A local invalidate: done when no other worker and no copier can still use the key. */
+static void
+req_local_poll(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	bool done = !mr_busy(r->w->mrs, wqe->imm);
+
+	if (done && r->cfg.quiesced)
+		done = r->cfg.quiesced(r->cfg.ctx, qp->cold->local_token);
+	if (!done) {
+		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
+		return;
+	}
+	wqe->tstate = ROCE_WQE_DONE;
+	roce_comp_reap(r, qp);
+}
+
+/** @return false: the queue stops here. */
+static bool
+req_start_local(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	enum mr_result res = MR_OK;
+
+	if (!base_bug(BUG_KEY_AFTER_INV))
+		res = mr_invalidate(r->w->mrs, wqe->imm, qp->v.pd, qp->v.qpn);
+	if (res != MR_OK) {
+		counter_inc(&r->w->refused[res]);
+		roce_req_fail(r, qp, wqe, WC_LOC_QP_OP_ERR);
+		return false;
+	}
+	wqe->tstate = ROCE_WQE_LOCAL;
+	if (r->cfg.quiesce_start)
+		qp->cold->local_token = r->cfg.quiesce_start(r->cfg.ctx);
+	req_local_poll(r, qp, wqe);
+	return wqe->tstate == ROCE_WQE_DONE;
+}
+
+/** What must hold before the first packet, beside fence, credit and window. */
+static enum wc_status
+req_check(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	if (!roce_wqe_has_response(wqe))
+		return req_ops[wqe->opcode].only ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
+	if (qp->max_rd_atomic == 0)
+		return WC_LOC_QP_OP_ERR; /* it could never be sent */
+	if (roce_num_psns(qp, wqe->length) > ROCE_PSN_WINDOW)
+		return WC_LOC_LEN_ERR;
+	return verbs_sgl_check(r->w, &qp->v, verbs_wqe_sgl(wqe), MR_LOCAL_WRITE);
+}
+
+/** A fresh request gets its PSNs. @return false: the queue stops here. */
+static bool
+req_start(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	enum wc_status status = wqe->status;
+
+	wqe->first_psn = qp->nxt_psn;
+	wqe->last_psn = psn_sub(qp->nxt_psn, 1);
+	if (status == WC_SUCCESS && wqe->opcode == RING_WR_LOCAL_INV)
+		return req_start_local(r, qp, wqe);
+	if (status == WC_SUCCESS)
+		status = req_check(r, qp, wqe);
+	if (unlikely(status != WC_SUCCESS)) {
+		roce_req_fail(r, qp, wqe, status);
+		return false;
+	}
+	wqe->tstate = ROCE_WQE_NEW;
+	wqe->last_psn = psn_add(wqe->first_psn,
+				roce_wqe_has_response(wqe) && wqe->opcode != RING_WR_RDMA_READ
+					? 0
+					: roce_num_psns(qp, wqe->length) - 1);
+	wqe->ssn = qp->ssn = psn_add(qp->ssn, 1);
+	qp->nxt_psn = psn_add(wqe->last_psn, 1);
+	qp->req_wqe = wqe;
+	return true;
+}
+
+/** The newest request is still waiting for its local work. */
+static bool
+req_behind_local(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_wqe *last = qp->v.wqe_tail;
+
+	if (last == NULL || last->tstate != ROCE_WQE_LOCAL)
+		return false;
+	req_local_poll(r, qp, last);
+	last = qp->v.wqe_tail;
+	return last && last->tstate == ROCE_WQE_LOCAL;
+}
+
+/** Take the next request. VERBS_RUN_MORE: there is one to send. */
+static enum verbs_run
+req_next(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_wqe *wqe;
+	int ret;
+
+	for (;;) {
+		if (qp->v.state != RING_QPS_RTS)
+			return VERBS_RUN_WAIT;
+		if (unlikely(qp->req_stopped || req_behind_local(r, qp)))
+			return VERBS_RUN_WAIT;
+		/* PSNs outstanding stay comparable, whatever the next one's length. */
+		if (unlikely(qp->v.wqe_head &&
+			     psn_sub(qp->nxt_psn, qp->una) >= ROCE_PSN_WINDOW / 2))
+			return VERBS_RUN_WAIT;
+		ret = verbs_sq_fetch(r->w, &qp->v, &wqe);
+		if (ret == 0)
+			return VERBS_RUN_IDLE;
+		if (ret == -EAGAIN)
+			return VERBS_RUN_MORE; /* others give shadows back */
+		if (ret < 0) {
+			r->w->host.event(r->w->host.ctx, VERBS_EVENT_QP_FATAL, &qp->v);
+			roce_qp_fail(r, qp);
+			return VERBS_RUN_MORE;
+		}
+		if (!req_start(r, qp, wqe))
+			return qp->v.state == RING_QPS_ERR ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
+		if (qp->req_wqe)
+			return VERBS_RUN_MORE;
+	}
+}
+
+/* ---- gates ---------- */
+
+/** Whether a request that was not sent yet may be. */
+static bool
+req_may_open(struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	if ((wqe->flags & RING_WR_FENCE) && qp->rd_out && !base_bug(BUG_FENCE_IGNORED))
+		return false;
+	if (roce_wqe_has_response(wqe)) {
+		if (qp->rd_out >= qp->max_rd_atomic)
+			return false;
+		/* a READ takes all its PSNs at once */
+		if (psn_sub(wqe->last_psn, qp->una) >= ROCE_PSN_WINDOW)
+			return false;
+	}
+	/* Beyond the credits one request may go, as a probe (IBTA 9.7.7.2.4). */
+	if (req_ops[wqe->opcode].takes_rwqe && !qp->credit_unlimited &&
+	    !base_bug(BUG_CREDIT_IGNORED) && psn_diff(wqe->ssn, psn_add(qp->lsn, 1)) > 0)
+		return false;
+	wqe->tstate = ROCE_WQE_OPEN;
+	if (roce_wqe_has_response(wqe))
+		qp->rd_out++;
+	return true;
+}
+
+/** Bytes in flight: the cap, but two packets always. */
+static bool
+req_window_open(const struct roce_qp *qp)
+{
+	uint32_t psns = psn_sub(qp->snd_max, qp->una);
+
+	return (qp->inflight < qp->max_inflight || psns < 2) && psns < ROCE_PSN_WINDOW - 1;
+}
+
+/* ---- packets ---------- */
+
+static inline uint8_t
+req_opcode(const struct verbs_wqe *wqe, uint32_t psn)
+{
+	const struct req_op *op = &req_ops[wqe->opcode];
+
+	if (psn == wqe->last_psn)
+		return psn == wqe->first_psn ? op->only : op->last;
+	return psn == wqe->first_psn ? op->first : op->middle;
+}
+
+/** AckReq: on the last packet, on what is sent again alone, and every so often. */
+static inline uint32_t
+req_ackreq(struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
+{
+	if (psn != wqe->last_psn && !qp->resend && ++qp->since_ackreq < qp->ack_every)
+		return 0;
+	qp->since_ackreq = 0;
+	return ROCE_BTH_ACKREQ;
+}
+
+static inline void
+req_ext(const struct verbs_wqe *wqe, uint8_t opcode, const struct roce_out *out)
+{
+	const struct roce_opcode_info *info = &roce_opcodes[opcode];
+
+	if (info->reth)
+		roce_reth_emit(out->bth + info->reth, wqe->remote_addr, wqe->rkey, wqe->length);
+	if (info->immdt)
+		roce_immdt_emit(out->bth + info->immdt, wqe->imm);
+	if (info->ieth)
+		roce_ieth_emit(out->bth + info->ieth, wqe->imm);
+}
+
+static enum roce_tx_result
+req_emit_data(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn)
+{
+	uint32_t off = psn_sub(psn, wqe->first_psn) << qp->mtu_shift;
+	uint32_t left = wqe->length - off;
+	uint32_t len = left < roce_mtu(qp) ? left : roce_mtu(qp);
+	uint8_t opcode = req_opcode(wqe, psn);
+	enum wc_status why = WC_SUCCESS;
+	struct roce_out out;
+	uint32_t state, *crc;
+	uint8_t se = 0;
+
+	if ((wqe->flags & RING_WR_SOLICITED) && psn == wqe->last_psn &&
+	    roce_any(roce_opcodes[opcode].mask, ROCE_RECV_COMP))
+		se = ROCE_BTH_SE;
+	roce_tx_open(r, qp, opcode, se, psn | req_ackreq(qp, wqe, psn), len, &out);
+	req_ext(wqe, opcode, &out);
+	crc = roce_tx_crc(&out, &state);
+	switch (verbs_gather(r->w, &qp->v, wqe, off, len, out.payload, crc, &why)) {
+	case VERBS_DONE:
+		roce_tx_close(r, qp, &out, crc);
+		return ROCE_TX_SENT;
+	case VERBS_PENDING:
+		roce_tx_park(qp, &out, psn, false);
+		return ROCE_TX_PARKED;
+	case VERBS_AGAIN:
+		roce_tx_cancel(r, &out);
+		return ROCE_TX_WAIT;
+	case VERBS_ERROR:
+		break;
+	}
+	roce_tx_cancel(r, &out);
+	roce_req_fail(r, qp, wqe, why);
+	return ROCE_TX_ERROR;
+}
+
+/** A READ request for the responses psn .. end, of which psn is the first that is missing. */
+static void
+req_emit_read(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn, uint32_t end)
+{
+	uint32_t off = psn_sub(psn, wqe->first_psn) << qp->mtu_shift;
+	uint32_t len = wqe->length - off;
+	uint64_t va = wqe->remote_addr + off;
+	struct roce_out out;
+
+	if (end != wqe->last_psn)
+		len = (psn_sub(end, psn) + 1) << qp->mtu_shift;
+	if (base_bug(BUG_WRONG_RETH))
+		va = wqe->remote_addr;
+	qp->since_ackreq = 0;
+	roce_tx_open(r, qp, ROCE_RC_READ_REQ, 0, psn | ROCE_BTH_ACKREQ, 0, &out);
+	roce_reth_emit(out.ext, va, wqe->rkey, len);
+	roce_tx_close(r, qp, &out, NULL);
+}
+
+static void
+req_emit_atomic(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	bool cas = wqe->opcode == RING_WR_ATOMIC_CMP_AND_SWP;
+	struct roce_out out;
+
+	qp->since_ackreq = 0;
+	roce_tx_open(r, qp, req_ops[wqe->opcode].only, 0, wqe->first_psn | ROCE_BTH_ACKREQ, 0,
+		     &out);
+	roce_atomiceth_emit(out.ext, wqe->remote_addr, wqe->rkey,
+			    cas ? wqe->swap : wqe->compare_add, cas ? wqe->compare_add : 0);
+	roce_tx_close(r, qp, &out, NULL);
+}
+
+/** Send what begins at psn; *last is the newest PSN that it covers. */
+static enum roce_tx_result
+req_emit(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn, uint32_t end,
+	 uint32_t *last)
+{
+	*last = psn;
+	if (!roce_wqe_has_response(wqe))
+		return req_emit_data(r, qp, wqe, psn);
+	if (wqe->opcode == RING_WR_RDMA_READ) {
+		*last = roce_wqe_holds(wqe, end) ? end : wqe->last_psn;
+		req_emit_read(r, qp, wqe, psn, *last);
+	} else {
+		req_emit_atomic(r, qp, wqe);
+	}
+	return ROCE_TX_SENT;
+}
+
+/** Account for what left: psn .. last of a request. */
+static void
+req_sent(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn, uint32_t last)
+{
+	uint32_t off = psn_sub(psn, wqe->first_psn) << qp->mtu_shift;
+	uint32_t len = wqe->length - off;
+	uint32_t most = (psn_sub(last, psn) + 1) << qp->mtu_shift;
+
+	if (len > most && most != 0)
+		len = most;
+	if (psn_before(psn, qp->snd_max)) {
+		roce_count(r, ROCE_C_RETRANSMIT);
+		qp->cold->retransmits++;
+	} else {
+		qp->snd_max = psn_add(last, 1);
+		qp->inflight += len;
+		if (qp->rtt_at == 0 && !qp->recovering) {
+			qp->rtt_at = r->now;
+			qp->rtt_psn = last;
+		}
+	}
+	qp->v.deficit -= (int32_t)(roce_wqe_has_response(wqe) ? 64 : len + 64);
+	roce_timer_sent(r, qp);
+}
+
+/** One packet of recovery's choice, before all else. */
+static enum roce_tx_result
+req_resend(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_wqe *wqe = roce_wqe_find(qp, qp->sel_psn);
+	enum roce_tx_result res = ROCE_TX_SENT;
+	uint32_t last;
+
+	if (wqe && wqe->tstate == ROCE_WQE_OPEN && psn_before(qp->sel_psn, qp->snd_max)) {
+		res = req_emit(r, qp, wqe, qp->sel_psn, qp->sel_end, &last);
+		if (res == ROCE_TX_SENT || res == ROCE_TX_PARKED)
+			req_sent(r, qp, wqe, qp->sel_psn, last);
+	}
+	if (res != ROCE_TX_WAIT)
+		qp->resend = false;
+	return res;
+}
+
+static enum roce_tx_result
+req_packet(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_wqe *wqe = qp->req_wqe;
+	uint32_t psn = qp->req_psn, last;
+	enum roce_tx_result res;
+
+	if (wqe->tstate == ROCE_WQE_NEW && !req_may_open(qp, wqe))
+		return ROCE_TX_WAIT;
+	if (psn == qp->snd_max && !req_window_open(qp))
+		return ROCE_TX_WAIT;
+	res = req_emit(r, qp, wqe, psn, wqe->last_psn, &last);
+	if (res != ROCE_TX_SENT && res != ROCE_TX_PARKED)
+		return res;
+	req_sent(r, qp, wqe, psn, last);
+	qp->req_psn = psn_add(last, 1);
+	if (last == wqe->last_psn) {
+		do
+			wqe = wqe->next;
+		while (wqe && !roce_wqe_has_psns(wqe));
+		qp->req_wqe = wqe;
+	}
+	return res;
+}
+
+/** What a QP with nothing more to send answers, having been stopped by res. */
+static enum verbs_run
+req_result(struct roce *r, struct roce_qp *qp, enum roce_tx_result res)
+{
+	if (qp->v.state == RING_QPS_ERR)
+		return VERBS_RUN_MORE;
+	if (res == ROCE_TX_FULL)
+		return net_tx_room(r->cfg.tx[qp->port]) ? VERBS_RUN_MORE : VERBS_RUN_FULL;
+	qp->stalled = true;
+	return VERBS_RUN_WAIT;
+}
+
+enum verbs_run
+roce_req_run(struct roce *r, struct roce_qp *qp)
+{
+	enum roce_tx_result res = ROCE_TX_SENT;
+	enum verbs_run next;
+
+	if (qp->v.state != RING_QPS_RTS && qp->v.state != RING_QPS_SQD)
+		return VERBS_RUN_IDLE;
+	qp->stalled = false;
+	if (qp->rnr_wait)
+		return req_result(r, qp, ROCE_TX_WAIT);
+	while (qp->v.deficit > 0) {
+		if (!qp->resend && qp->req_wqe == NULL) {
+			next = req_next(r, qp);
+			if (qp->req_wqe == NULL) {
+				qp->stalled = next == VERBS_RUN_WAIT;
+				return next;
+			}
+		}
+		if (!roce_tx_ready(r, qp))
+			return req_result(r, qp, ROCE_TX_FULL);
+		res = qp->resend ? req_resend(r, qp) : req_packet(r, qp);
+		if (res != ROCE_TX_SENT)
+			return req_result(r, qp, res);
+	}
+	return VERBS_RUN_MORE;
+}

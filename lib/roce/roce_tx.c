@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Building packets: buffers taken in bulk, the flow's header template, BTH, and the ICRC, made
+ * while the payload is copied or, for short packets, at the burst's end. What is built has room
+ * in the batch already; a packet whose payload comes from foreign memory is parked in its QP.
+ */
+#include <string.h>
+
+#include "base_crc.h"
+
+#include "roce_priv.h"
+
+static bool
+tx_refill(struct roce *r)
+{
+	uint32_t want = ROCE_MBUFS;
+
+	for (; want > 0; want /= 4)
+		if (rte_pktmbuf_alloc_bulk(r->cfg.tx_pool, r->mbuf, want) == 0)
+			break;
+	r->num_mbufs = want;
+	if (want == 0)
+		roce_count(r, ROCE_C_NO_MBUF);
+	return want != 0;
+}
+
+bool
+roce_tx_ready(struct roce *r, struct roce_qp *qp)
+{
+	if (unlikely(net_tx_room(r->cfg.tx[qp->port]) == 0))
+		return false;
+	return likely(r->num_mbufs > 0) || tx_refill(r);
+}
+
+void
+roce_tx_open(struct roce *r, struct roce_qp *qp, uint8_t opcode, uint8_t se, uint32_t psn,
+	     uint32_t len, struct roce_out *out)
+{
+	const struct net_path *path = &qp->path;
+	uint32_t hdr = ROCE_BTH_LEN + roce_opcodes[opcode].ext_len;
+	uint32_t udp;
+	uint8_t *frame;
+
+	out->m = r->mbuf[--r->num_mbufs];
+	out->len = len;
+	out->pad = roce_pad(len);
+	out->v6 = path->v6;
+	udp = hdr + len + out->pad + ROCE_ICRC_LEN;
+	frame = rte_pktmbuf_mtod(out->m, uint8_t *);
+	out->m->data_len = (uint16_t)(path->tmpl_len + udp);
+	out->m->pkt_len = path->tmpl_len + udp;
+	out->bth = net_path_emit(path, frame, (uint16_t)udp, r->l2);
+	out->l3 = frame + path->l3_off;
+	out->ext = out->bth + ROCE_BTH_LEN;
+	out->payload = out->bth + hdr;
+	roce_bth_emit(out->bth, opcode,
+		      (uint8_t)(se | ROCE_BTH_MIGREQ | out->pad << ROCE_BTH_PAD_SHIFT),
+		      ROCE_PKEY_DEFAULT, qp->dest_qpn, psn);
+}
+
+uint32_t *
+roce_tx_crc(const struct roce_out *out, uint32_t *crc)
+{
+	if (out->len < ROCE_LATE_PAYLOAD)
+		return NULL;
+	*crc = roce_icrc_headers(out->l3, out->v6, out->bth, (size_t)(out->payload - out->bth));
+	return crc;
+}
+
+void
+roce_tx_finish_late(struct roce *r)
+{
+	for (uint32_t i = 0; i < r->num_late; i++)
+		roce_icrc_write(r->late[i].l3, r->late[i].v6, r->late[i].len);
+	r->num_late = 0;
+}
+
+static void
+tx_push(struct roce *r, struct roce_qp *qp, struct rte_mbuf *m)
+{
+	net_tx_push(r->cfg.tx[qp->port], m); /* roce_tx_ready() saw room */
+	roce_count(r, ROCE_C_TX_PACKETS);
+}
+
+void
+roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const uint32_t *crc)
+{
+	uint8_t *end = out->payload + out->len;
+
+	memset(end, 0, out->pad);
+	if (crc) {
+		roce_icrc_store(end + out->pad, crc32_update(*crc, end, out->pad));
+	} else {
+		if (unlikely(r->num_late == ROCE_LATE))
+			roce_tx_finish_late(r);
+		r->late[r->num_late++] = (struct roce_late){
+			out->l3, (uint32_t)(end - out->l3) + out->pad + ROCE_ICRC_LEN, out->v6};
+	}
+	tx_push(r, qp, out->m);
+	counter_add(&r->counter[ROCE_C_TX_BYTES], out->len);
+}
+
+void
+roce_tx_cancel(struct roce *r, struct roce_out *out)
+{
+	rte_pktmbuf_reset(out->m);
+	r->mbuf[r->num_mbufs++] = out->m;
+}
+
+void
+roce_tx_park(struct roce_qp *qp, const struct roce_out *out, uint32_t psn, bool response)
+{
+	memset(out->payload + out->len, 0, out->pad);
+	qp->v.io[VERBS_TX]->user = out->m;
+	qp->parked = out->m;
+	qp->parked_psn = psn;
+	qp->parked_response = response;
+	qp->parked_ready = false;
+}
+
+bool
+roce_tx_unpark(struct roce *r, struct roce_qp *qp)
+{
+	struct rte_mbuf *m = qp->parked;
+	uint32_t off = qp->path.l3_off;
+
+	if (net_tx_room(r->cfg.tx[qp->port]) == 0)
+		return false;
+	roce_icrc_write(rte_pktmbuf_mtod_offset(m, void *, off), qp->path.v6, m->pkt_len - off);
+	qp->parked = NULL;
+	tx_push(r, qp, m);
+	return true;
+}
+
+void
+roce_tx_release(struct roce *r)
+{
+	rte_pktmbuf_free_bulk(r->mbuf, r->num_mbufs);
+	r->num_mbufs = 0;
+}
