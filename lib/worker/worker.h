@@ -70,6 +70,17 @@ int worker_ctl_attach(struct worker_device *d, int fd);
 int worker_ctl_fd(struct worker_device *d);
 /** Handle what is ready, waiting at most timeout_ms (-1: for ever). @return events handled. */
 int worker_ctl_poll(struct worker_device *d, int timeout_ms);
+/**
+ * Have worker_ctl_poll() call ready(arg) while fd is readable: for admin sockets and signals of
+ * the program around it. Stays until the device is destroyed. @return 0 or -errno.
+ */
+int worker_ctl_watch(struct worker_device *d, int fd, void (*ready)(void *arg), void *arg);
+/**
+ * Ask a worker for a sign of life: done(arg, ns) is called on the control thread with the time
+ * that the question took through its mailbox and loop. @return 0 or -errno.
+ */
+int worker_ping(struct worker_device *d, uint32_t worker, void (*done)(void *arg, uint64_t ns),
+		void *arg);
 
 /* ---- what rnicctl and telemetry show ---------- */
 
