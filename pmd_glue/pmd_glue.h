@@ -52,6 +52,7 @@ struct pmd_port_info {
 	uint64_t used, offered; /* bits of enum pmd_offload */
 	const char *why_not[PMD_OFFLOAD_COUNT]; /* reason for each that is not used */
 	bool rx_interrupts;
+	bool builtin; /* the loop port: nothing comes to it of itself */
 };
 
 struct pmd_port_stats {

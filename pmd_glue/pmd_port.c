@@ -250,6 +250,7 @@ pmd_port_get_info(const struct pmd_port *p, struct pmd_port_info *info)
 	info->used = p->used;
 	info->offered = p->offered;
 	info->rx_interrupts = p->rx_interrupts;
+	info->builtin = p->loop != NULL;
 	if (p->loop != NULL) {
 		strcpy(info->name, "loop");
 		strcpy(info->driver, "builtin");

@@ -4,6 +4,7 @@
  * found in constant time and at random, and a key is never one that the slot had just before.
  * Waiting for workers and copiers between kill and release is the caller's.
  */
+#include <bsd/stdlib.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -89,6 +89,8 @@ uint32_t roce_qpn_alloc(struct roce_qpn_table *t);
 int roce_qpn_take(struct roce_qpn_table *t, uint32_t qpn);
 /** Let packets for the QPN reach the QP on that worker; NULL takes it away again. */
 void roce_qpn_set(struct roce_qpn_table *t, uint32_t qpn, struct verbs_qp *qp, uint32_t worker);
+/** Whose packets for the QPN are; any worker. UINT32_MAX: nobody's. */
+uint32_t roce_qpn_worker(const struct roce_qpn_table *t, uint32_t qpn);
 /** The number may be used again (after timewait). */
 void roce_qpn_release(struct roce_qpn_table *t, uint32_t qpn);
 uint32_t roce_qpn_count(const struct roce_qpn_table *t);

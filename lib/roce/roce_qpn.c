@@ -159,3 +159,11 @@ roce_qpn_lookup(const struct roce_qpn_table *t, uint32_t qpn, uint32_t *worker)
 	*worker = atomic_load_explicit(&s->worker, memory_order_relaxed);
 	return qp;
 }
+
+uint32_t
+roce_qpn_worker(const struct roce_qpn_table *t, uint32_t qpn)
+{
+	uint32_t worker;
+
+	return roce_qpn_lookup(t, qpn, &worker) != NULL ? worker : UINT32_MAX;
+}

@@ -105,6 +105,7 @@ struct worker_ctx {
 		uint32_t num_chunks;
 		int kick_fd;		 /* eventfd; watched edge-triggered, never read */
 		bool idle;		 /* not on the poll list: a kick wakes it */
+		_Atomic bool kicked;	 /* the control thread saw kick_fd: worker_ctx_kick() */
 		uint64_t last_bell;	 /* ns */
 		struct worker_ctx *next; /* on the worker's list, polled or idle */
 	} at[];

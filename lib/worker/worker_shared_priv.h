@@ -95,6 +95,14 @@ bool worker_send(struct worker *w, struct worker_msg *m);
 /** Any thread: wake the worker, as for a context's kick that the control thread took. */
 void worker_kick(struct worker *w);
 
+/**
+ * Control thread: a context's kick_fd of this worker has become readable (once more). The
+ * worker watches it too, but looks there only while it sleeps.
+ */
+void worker_ctx_kick(struct worker *w, struct worker_ctx *ctx);
+/** One byte into a channel's pipe, after ring_channel_push() (WORKER_MSG_NOTIFY: it was done). */
+void worker_channel_write(const struct worker_channel *ch);
+
 /** Control thread, before it sleeps: enter, look at to_ctl, epoll, leave (ring_kick.h). */
 unsigned int worker_ctl_dequeue(struct worker_shared *s, struct worker_msg **m, unsigned int n);
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inside the worker side: one worker's state. Everything belongs to its own thread but the
+ * rings, the kick and the words that say so.
+ */
+#ifndef WORKER_PRIV_H
+#define WORKER_PRIV_H
+
+#include <rte_branch_prediction.h>
+#include <rte_mbuf.h>
+
+#include "base_counters.h"
+#include "net_parse.h"
+#include "net_txbatch.h"
+#include "roce.h"
+#include "worker_shared_priv.h"
+
+#define WORKER_BURST 32		 /* packets of a queue, a loop */
+#define WORKER_QUANTUM (16 << 10) /* bytes a QP and turn */
+#define WORKER_MAIL_BURST 16	 /* messages a loop */
+#define WORKER_MAILBOX 8192
+#define WORKER_HANDOVER 2048	 /* packets */
+#define WORKER_BELL_BUDGET 256	 /* bells of a context, a loop */
+#define WORKER_CTX_IDLE_NS UINT64_C(1000000) /* without a bell for so long: kicks, no polling */
+#define WORKER_NOTIFY_CAP 8	 /* pipes written to, a loop */
+#define WORKER_IOS 256		 /* foreign accesses under way */
+#define WORKER_BLOCKS 1024	 /* long gather lists under way */
+#define WORKER_SHADOWS 65536	 /* default */
+#define WORKER_EVENTS 4096	 /* default */
+#define WORKER_RX_CTL 256	 /* packets on their way to the control thread */
+#define WORKER_NOTIFIES 64
+#define WORKER_NAP_MIN_NS UINT64_C(10000)
+#define WORKER_NAP_MAX_NS UINT64_C(1000000)
+
+#define WORKER_COUNTERS(X)                                                                  \
+	X(WORKER_C_LOOPS, "loops", "iterations of the loop")                                \
+	X(WORKER_C_BUSY, "busy_loops", "iterations that found work")                        \
+	X(WORKER_C_SLEEPS, "sleeps", "waits for a wake-up or a deadline")                   \
+	X(WORKER_C_NAPS, "naps", "short waits, where a port has no receive interrupt")      \
+	X(WORKER_C_WOKEN, "woken", "waits ended by a kick or an interrupt")                 \
+	X(WORKER_C_RX, "rx_packets", "packets received")                                    \
+	X(WORKER_C_RX_ROCE, "rx_roce", "packets given to the RoCE engine")                  \
+	X(WORKER_C_RX_CTL, "rx_control", "packets given to the control thread")             \
+	X(WORKER_C_RX_ECHO, "rx_echo", "echo requests answered")                            \
+	X(WORKER_C_DROP_MAC, "drop_mac", "frames for another station")                      \
+	X(WORKER_C_DROP_ADDRESS, "drop_address", "packets for an address that is not ours") \
+	X(WORKER_C_DROP_UDP, "drop_udp_port", "UDP packets for a port without a service")   \
+	X(WORKER_C_DROP_TCP, "drop_tcp", "TCP segments without a connection")               \
+	X(WORKER_C_DROP_OTHER, "drop_other", "frames of protocols not spoken here")         \
+	X(WORKER_C_DROP_CTL_FULL, "drop_control_full", "control thread behind with packets") \
+	X(WORKER_C_DROP_ECHO, "drop_echo", "echo requests not answered")                    \
+	X(WORKER_C_TX_CTL, "tx_control", "packets of the control thread sent")              \
+	X(WORKER_C_DROP_TX_CTL, "drop_tx_control", "packets of the control thread without room") \
+	X(WORKER_C_HAIRPIN, "hairpin", "packets from own to own addresses")                 \
+	X(WORKER_C_HAIRPIN_FULL, "hairpin_full", "times the hairpin's ring was full")       \
+	X(WORKER_C_HANDOVER_RX, "handover_rx", "packets taken from the hand-over ring")     \
+	X(WORKER_C_BELLS, "bells", "doorbells taken")                                       \
+	X(WORKER_C_CTX_IDLE, "contexts_idled", "contexts that need a kick from then on")    \
+	X(WORKER_C_CTX_KICKED, "contexts_kicked", "contexts polled again after a kick")     \
+	X(WORKER_C_MAIL, "messages", "messages of the control thread and the copiers")      \
+	X(WORKER_C_NOTIFY, "notifications", "channels woken")                               \
+	X(WORKER_C_NOTIFY_DEFERRED, "notifications_deferred", "left to the control thread") \
+	X(WORKER_C_EVENTS, "events", "asynchronous events told")                            \
+	X(WORKER_C_EVENTS_LOST, "events_lost", "events for which no message was free")
+COUNTERS_ENUM(worker_counter, WORKER_COUNTERS, WORKER_C_COUNT);
+extern const struct counter_desc worker_counter_desc[WORKER_C_COUNT];
+
+/** Messages of the worker's own, by what they are for: each has a share of the pool. */
+enum worker_own {
+	WORKER_OWN_EVENT,
+	WORKER_OWN_RX_CTL,
+	WORKER_OWN_NOTIFY,
+	WORKER_OWN_COUNT
+};
+
+struct worker_own_msg {
+	struct worker_msg m; /* first */
+	struct worker *w;
+	uint8_t kind; /* enum worker_own */
+};
+
+struct worker_fifo {
+	struct worker_msg *head, **tail;
+};
+
+struct worker_tx_port {
+	struct pmd_port *port;
+	uint16_t queue;
+};
+
+struct worker {
+	struct worker_shared *s;
+	uint32_t id;
+	uint32_t num_tx; /* ports and the hairpin */
+	struct roce *roce;
+	struct verbs_worker verbs;
+	uint64_t now;
+
+	/* What other threads may have to be told at the end of the loop. */
+	uint32_t handed;    /* bit a worker: its hand-over ring got something */
+	bool told;	    /* the control thread's ring did */
+	uint8_t notified;   /* pipes written to in this loop */
+	bool napping;	    /* a port has no receive interrupt */
+	uint32_t num_idle;
+
+	struct worker_ctx *polled, *idle; /* contexts */
+	struct worker_fifo outbox;	  /* to_ctl was full */
+	struct worker_msg *unbinding;	  /* wait for roce_qp_idle() */
+	struct worker_msg *quiescing;	  /* answered after the quiescent point */
+
+	struct worker_own_msg *own_memory;
+	struct worker_msg *own_free;
+	uint32_t own_left[WORKER_OWN_COUNT];
+	struct rte_ring *own_back; /* done() by the control thread */
+
+	struct net_tx_batch *tx[PMD_MAX_PORTS + 1]; /* as the engines see them */
+	struct net_tx_batch batch[PMD_MAX_PORTS + 1];
+	struct worker_tx_port tx_port[PMD_MAX_PORTS];
+
+	struct counter counter[WORKER_C_COUNT];
+	struct counter kind[NET_KIND_COUNT];
+
+	/* Written by others. */
+	struct rte_ring *mailbox;  /* struct worker_msg * */
+	struct rte_ring *handover; /* struct rte_mbuf * */
+	struct ring_sleep sleep;
+	_Alignas(RING_LINE) _Atomic bool kicked; /* some idle context was: look which */
+	_Atomic bool stop;
+	int kick_fd;  /* eventfd, watched edge-triggered, never read */
+	int epoll_fd; /* kick_fd, idle contexts' kick_fds, receive interrupts */
+};
+
+static inline void
+worker_count(struct worker *w, enum worker_counter c, uint64_t n)
+{
+	counter_add(&w->counter[c], n);
+}
+
+static inline void
+worker_fifo_init(struct worker_fifo *f)
+{
+	f->head = NULL;
+	f->tail = &f->head;
+}
+
+/* worker_rx.c: @return packets. */
+unsigned int worker_rx_port(struct worker *w, uint32_t port);
+unsigned int worker_rx_handover(struct worker *w);
+
+/* worker_hairpin.c */
+uint16_t worker_hairpin_burst(void *ctx, struct rte_mbuf **m, uint16_t n);
+/** Into a worker's hand-over ring; the engines' roce_config.handoff. */
+bool worker_hand_over(void *ctx, uint32_t to, struct rte_mbuf *m);
+
+/* worker_mbox.c */
+int worker_mbox_create(struct worker *w);
+void worker_mbox_destroy(struct worker *w);
+/** A message to the control thread: never lost, in order. */
+void worker_tell(struct worker *w, struct worker_msg *m);
+/** A message of the worker's own, or NULL: the share of its kind is under way. */
+struct worker_msg *worker_own_get(struct worker *w, enum worker_own kind);
+/** End of the loop: what waited in the outbox, and the kicks that are due. */
+void worker_mbox_flush(struct worker *w);
+/** Handle some messages. @return how many. */
+unsigned int worker_mail(struct worker *w);
+/** After the quiescent point. */
+void worker_mail_quiesced(struct worker *w);
+/** QPs whose foreign accesses have come back meanwhile. @return how many are answered. */
+unsigned int worker_mail_unbind(struct worker *w);
+
+/* worker_ctx.c */
+void worker_ctx_add(struct worker *w, struct worker_ctx *ctx);
+void worker_ctx_del(struct worker *w, struct worker_ctx *ctx);
+void worker_ctx_wake(struct worker *w, struct worker_ctx *ctx);
+/** Take bells of all polled contexts, and see who is idle. @return bells. */
+unsigned int worker_bells(struct worker *w);
+
+/* worker_notify.c: struct verbs_host */
+void worker_notify(void *ctx, struct verbs_cq *cq);
+void worker_event(void *ctx, enum verbs_event event, void *obj);
+void worker_io_submit(void *ctx, struct verbs_io *io);
+
+/* worker_sleep.c */
+void worker_write_eventfd(int fd);
+int worker_sleep_create(struct worker *w);
+void worker_sleep_destroy(struct worker *w);
+/** Nothing was to be done for idle_us: wait for something, at most until a deadline. */
+void worker_sleep(struct worker *w, uint64_t *nap);
+
+#endif /* WORKER_PRIV_H */
