@@ -147,7 +147,7 @@ post_recv(struct end *e, uint32_t slot)
 static void *
 buffer(size_t len)
 {
-	void *p;
+	void *p = NULL;
 
 	if (posix_memalign(&p, 4096, len))
 		die("memory");
