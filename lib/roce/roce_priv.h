@@ -140,6 +140,7 @@ struct roce_qp {
 	/* Recovery. */
 	uint8_t keeps; /* enum roce_keeps */
 	bool recovering;
+	bool charged; /* this round has cost a retry */
 	bool resend; /* sel_psn .. sel_end alone */
 	uint8_t hole_steps, probes;
 	uint32_t nak_psn; /* the hole being filled */

@@ -31,6 +31,7 @@
 static bool
 recovery_take_retry(struct roce *r, struct roce_qp *qp)
 {
+	qp->charged = true;
 	if (qp->retry_left == 0) {
 		roce_count(r, ROCE_C_RETRY_EXCEEDED);
 		roce_comp_fatal(r, qp, WC_RETRY_EXC_ERR);
@@ -38,6 +39,13 @@ recovery_take_retry(struct roce *r, struct roce_qp *qp)
 	}
 	qp->retry_left--;
 	return true;
+}
+
+/** A hole costs a retry once in a round, and a round ends with progress or a time-out. */
+static bool
+recovery_charge_hole(struct roce *r, struct roce_qp *qp)
+{
+	return qp->charged || recovery_take_retry(r, qp);
 }
 
 static uint64_t
@@ -91,7 +99,7 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 	bool again = qp->recovering && qp->nak_psn == psn;
 	bool next = qp->recovering && psn_add(qp->nak_psn, 1) == psn;
 
-	if (again || !recovery_take_retry(r, qp))
+	if (again || !recovery_charge_hole(r, qp))
 		return;
 	qp->hole_steps = next ? qp->hole_steps + 1 : 0;
 	if (next && qp->keeps == ROCE_KEEPS_UNKNOWN)
@@ -111,7 +119,7 @@ roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto)
 	if (qp->recovering && qp->nak_psn == qp->una)
 		return; /* asked for already */
 	roce_count(r, ROCE_C_IMPLIED_NAK);
-	if (!recovery_take_retry(r, qp))
+	if (!recovery_charge_hole(r, qp))
 		return;
 	recovery_begin(r, qp, qp->una);
 	if (r->cfg.go_back_n)
