@@ -45,7 +45,7 @@ static const char usage_text[] =
 	"  -g, --gid-idx=N    index of the own GID (the first IPv4 address)\n"
 	"  -c, --chk          compare all data\n"
 	"\n"
-	"The peer may be ibv_rc_pingpong. Exit status: 0 if all went well and all data was right.\n";
+	"The peer may be ibv_rc_pingpong. Exit status: 0 if all went well and all was right.\n";
 
 static void
 post_recvs(struct pingpong *p, unsigned int n)

@@ -47,7 +47,7 @@ static const char usage_text[] =
 	"  --listen PATH    other programs may open the first engine's device there\n"
 	"  --seed N         for the engines' random numbers\n"
 	"\n"
-	"Exit status: 0 all right (and budgets met), 1 something was not, 2 nothing was measured.\n";
+	"Exit status: 0 all right (and budgets met), 1 something was not, 2 nothing measured.\n";
 
 struct options {
 	struct traffic_config traffic;
@@ -294,7 +294,7 @@ on_signal(int sig)
 static void
 catch_signals(void)
 {
-	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: reads of commands end */
+	struct sigaction sa = { .sa_handler = on_signal }; /* no SA_RESTART: reads end */
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);

@@ -135,8 +135,10 @@ stop(struct traffic *t)
 	t->wrong += r.wrong;
 	if (r.wrong)
 		fault(t, "traffic", "wrong data arrived");
-	if (r.error || r.status)
-		fault(t, "traffic", r.error ? rnic_strerror(r.error) : rnic_wc_status_str(r.status));
+	if (r.error)
+		fault(t, "traffic", rnic_strerror(r.error));
+	else if (r.status)
+		fault(t, "traffic", rnic_wc_status_str(r.status));
 }
 
 /** Until the load ends by itself, or Ctrl-C. */
