@@ -17,7 +17,7 @@ static char reason[200];
 static bool
 window(struct end *e)
 {
-	struct rnic_send_wr wr = { .opcode = RNIC_WR_BIND_MW, .send_flags = RNIC_SEND_SIGNALED };
+	struct rnic_send_wr wr = {.opcode = RNIC_WR_BIND_MW, .send_flags = RNIC_SEND_SIGNALED};
 	struct rnic_wc wc;
 	int rc = rnic_alloc_mw(e->device.pd, RNIC_MW_TYPE_2, &e->mw);
 
@@ -66,7 +66,8 @@ go(struct end *e, const struct op *op)
 		key = e->mw->rkey;
 	if (op->def->flags & OP_NOPERM)
 		key = e->denied->rkey;
-	ex_say(&e->conn, "go %016llx:%08x:%08x", (unsigned long long)(uintptr_t)e->buf, key, e->buflen);
+	ex_say(&e->conn, "go %016llx:%08x:%08x", (unsigned long long)(uintptr_t)e->buf, key,
+		e->buflen);
 	if (op->def->flags & OP_HOLD && !(op->def->flags & OP_MUSTFAIL)) {
 		usleep(op->len * 1000);
 		post_recv(e, 0);
@@ -84,14 +85,16 @@ check_recv(struct end *e, const struct op *op, const struct rnic_wc *wc, uint32_
 	if (wc->byte_len != len)
 		return BAD("receive %u: %u bytes, not %u", j, wc->byte_len, len);
 	if (!(wc->wc_flags & RNIC_WC_WITH_IMM) != !(f & OP_IMM) ||
-	    (f & OP_IMM && ntohl(wc->imm_data) != imm))
-		return BAD("receive %u: flags %x immediate %x", j, wc->wc_flags, ntohl(wc->imm_data));
+		(f & OP_IMM && ntohl(wc->imm_data) != imm))
+		return BAD(
+			"receive %u: flags %x immediate %x", j, wc->wc_flags, ntohl(wc->imm_data));
 	if (!(wc->wc_flags & RNIC_WC_WITH_INV) != !(f & OP_INV) ||
-	    (f & OP_INV && wc->invalidated_rkey != e->mw->rkey))
+		(f & OP_INV && wc->invalidated_rkey != e->mw->rkey))
 		return BAD("receive %u: flags %x key %x", j, wc->wc_flags, wc->invalidated_rkey);
 	if (wc->opcode != (f & OP_WRITE ? RNIC_WC_RECV_RDMA_WITH_IMM : RNIC_WC_RECV))
 		return BAD("receive %u: opcode %d", j, wc->opcode);
-	if (!(f & OP_WRITE) && !pattern_check(e->recv + wc->wr_id * e->recvlen, len, op->seed + j, &at))
+	if (!(f & OP_WRITE) &&
+		!pattern_check(e->recv + wc->wr_id * e->recvlen, len, op->seed + j, &at))
 		return BAD("receive %u: wrong byte at %u", j, at);
 	return true;
 }
@@ -126,11 +129,11 @@ check(struct end *e, const struct op *op, int status)
 		model_apply(e, op);
 	}
 	if (f & OP_MUSTFAIL && f & OP_RECV && !(f & OP_HOLD) && !e->nrecv &&
-	    (!poll_one(e, &wc, 5000) || wc.status == RNIC_WC_SUCCESS))
+		(!poll_one(e, &wc, 5000) || wc.status == RNIC_WC_SUCCESS))
 		return BAD("the receive did not fail");
 	if (!(f & OP_MAYFAIL) && !e->nrecv && poll_one(e, &wc, 0))
 		return BAD("completion too many: %s opcode %d", rnic_wc_status_str(wc.status),
-			   wc.opcode);
+			wc.opcode);
 	for (i = 0; i < e->buflen; i++)
 		if (e->buf[i] != e->model[i])
 			return BAD("byte %u is %02x, not %02x", i, e->buf[i], e->model[i]);
@@ -146,13 +149,14 @@ static bool
 serve(struct end *e, const char *line)
 {
 	char name[32], end[64];
-	struct op op = { 0 };
+	struct op op = {0};
 	int status;
 
 	if (sscanf(line, "op %31s %u %u %u", name, &op.len, &op.count, &op.seed) != 4 ||
-	    !(op.def = op_find(name)) || !op.count || op.count > MAX_LIST ||
-	    (!(op.def->flags & OP_HOLD) &&
-	     (op.len > e->buflen || (uint64_t)op_stride(&op) * op.count > e->buflen - ATOMIC_OFF))) {
+		!(op.def = op_find(name)) || !op.count || op.count > MAX_LIST ||
+		(!(op.def->flags & OP_HOLD) &&
+			(op.len > e->buflen ||
+				(uint64_t)op_stride(&op) * op.count > e->buflen - ATOMIC_OFF))) {
 		ex_say(&e->conn, "no such op");
 		printf("not understood: %s\n", line);
 		return false;
@@ -182,15 +186,15 @@ serve(struct end *e, const char *line)
 static void
 watch(struct end *e)
 {
-	struct pollfd p = { .fd = e->conn.fd, .events = POLLIN };
+	struct pollfd p = {.fd = e->conn.fd, .events = POLLIN};
 	struct rnic_wc wc;
 
 	while (poll(&p, 1, 5) == 0)
 		while (e->nrecv && poll_one(e, &wc, 0)) {
 			printf("receive: %s opcode %d len %u flags %x imm %x first %02x\n",
-			       rnic_wc_status_str(wc.status), wc.opcode, wc.byte_len, wc.wc_flags,
-			       wc.wc_flags & RNIC_WC_WITH_IMM ? ntohl(wc.imm_data) : 0,
-			       e->recv[wc.wr_id * e->recvlen]);
+				rnic_wc_status_str(wc.status), wc.opcode, wc.byte_len, wc.wc_flags,
+				wc.wc_flags & RNIC_WC_WITH_IMM ? ntohl(wc.imm_data) : 0,
+				e->recv[wc.wr_id * e->recvlen]);
 			fflush(stdout);
 			if (wc.status == RNIC_WC_SUCCESS)
 				post_recv(e, wc.wr_id);
