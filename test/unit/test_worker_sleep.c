@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * No lost wake-up: a worker that sleeps as soon as it can, without a time limit, and others that
+ * give it one thing after the other, each only when the one before is answered. A wake-up that
+ * is lost hangs the test.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "ring_bell.h"
+#include "worker_fixture.h"
+
+#define ROUNDS 3000
+
+static struct fx f;
+
+static void *
+run(void *arg)
+{
+	worker_main(arg);
+	return NULL;
+}
+
+static void
+start(uint32_t workers)
+{
+	fx_init(&f, workers);
+	f.s.idle_us = 1; /* sleeps at the first chance */
+	f.s.ctl_kick_fd = eventfd(0, 0);
+	fx_start_ring(&f, worker_ctl_ring_size(&f.s, 64));
+}
+
+/** The control thread's sleep: until something is told. */
+static struct worker_msg *
+await_told(void)
+{
+	struct pollfd p = {.fd = f.s.ctl_kick_fd, .events = POLLIN};
+	struct worker_msg *m;
+	uint64_t n;
+
+	while ((m = fx_told(&f)) == NULL) {
+		ring_sleep_enter(&f.s.ctl_sleep);
+		if ((m = fx_told(&f)) == NULL) {
+			ck_assert_int_eq(poll(&p, 1, -1), 1);
+			ck_assert_int_eq(read(f.s.ctl_kick_fd, &n, sizeof(n)), sizeof(n));
+		}
+		ring_sleep_leave(&f.s.ctl_sleep);
+		if (m != NULL)
+			break;
+	}
+	return m;
+}
+
+START_TEST(sleep__mail_wakes)
+{
+	struct worker_msg m = {.type = WORKER_MSG_QUIESCE};
+	pthread_t t;
+
+	start(1);
+	ck_assert_int_eq(pthread_create(&t, NULL, run, f.s.worker[0]), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		ck_assert(worker_send(f.s.worker[0], &m));
+		ck_assert_ptr_eq(await_told(), &m);
+	}
+	worker_stop(f.s.worker[0]); /* wakes it as well */
+	pthread_join(t, NULL);
+	ck_assert_uint_gt(fx_count(&f, 0, WORKER_C_SLEEPS), 0);
+	fx_stop(&f);
+}
+END_TEST
+
+/** A sleeping worker is offline: nobody waits for its quiescence. */
+START_TEST(sleep__offline)
+{
+	struct worker_msg m = {.type = WORKER_MSG_QUIESCE};
+	uint64_t token;
+	pthread_t t;
+
+	start(1);
+	ck_assert_int_eq(pthread_create(&t, NULL, run, f.s.worker[0]), 0);
+	for (int i = 0; i < 100; i++) {
+		ck_assert(worker_send(f.s.worker[0], &m));
+		await_told();
+		token = rte_rcu_qsbr_start(f.s.qsbr);
+		while (rte_rcu_qsbr_check(f.s.qsbr, token, false) != 1)
+			;
+	}
+	worker_stop(f.s.worker[0]);
+	pthread_join(t, NULL);
+	fx_stop(&f);
+}
+END_TEST
+
+/** A packet for a worker that sleeps. */
+START_TEST(sleep__hand_over_wakes)
+{
+	struct worker_msg m = {.type = WORKER_MSG_QUIESCE};
+	struct rte_mbuf *pkt;
+	pthread_t t;
+
+	start(2);
+	/* Worker 1 sleeps; worker 0 is this thread, and hands over. */
+	ck_assert_int_eq(pthread_create(&t, NULL, run, f.s.worker[1]), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		pkt = pool_frame(f.pool, v_udp4, sizeof(v_udp4));
+		ck_assert(worker_hand_over(f.s.worker[0], 1, pkt));
+		worker_poll(f.s.worker[0]);
+		while (fx_count(&f, 1, WORKER_C_HANDOVER_RX) != (uint64_t)i + 1)
+			;
+	}
+	ck_assert(worker_send(f.s.worker[1], &m));
+	ck_assert_ptr_eq(await_told(), &m);
+	worker_stop(f.s.worker[1]);
+	pthread_join(t, NULL);
+	fx_stop(&f);
+}
+END_TEST
+
+/** Bells of an idle context: the client's kick reaches the worker's own epoll. */
+START_TEST(sleep__kick_wakes)
+{
+	struct worker_msg m = {.type = WORKER_MSG_CTX_ADD};
+	struct worker_ctx *ctx = fx_alloc(sizeof(*ctx) + sizeof(ctx->at[0]));
+	struct ring_bell_chunk *bells = fx_alloc(sizeof(*bells));
+	struct ring_bell_daemon *words = fx_alloc(sizeof(*words));
+	const uint64_t one = 1;
+	pthread_t t;
+	int fd = eventfd(0, EFD_NONBLOCK);
+
+	start(1);
+	ctx->at[0].chunk[0] = bells;
+	ctx->at[0].slots[0] = calloc(RING_BELL_SLOTS, sizeof(void *));
+	ctx->at[0].num_chunks = 1;
+	ctx->at[0].daemon = words;
+	ctx->at[0].kick_fd = fd;
+	m.ctx = ctx;
+	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
+	ck_assert_int_eq(pthread_create(&t, NULL, run, f.s.worker[0]), 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		while (!ring_kick_needed(words))
+			; /* until it has gone idle */
+		ring_bell_set(bells, i);
+		if (ring_kick_needed(words)) {
+			ck_assert_int_eq(write(fd, &one, sizeof(one)), sizeof(one));
+			worker_ctx_kick(f.s.worker[0], ctx); /* the control thread's part */
+		}
+		while (atomic_load(&bells->top) != 0)
+			;
+	}
+	worker_stop(f.s.worker[0]);
+	pthread_join(t, NULL);
+	ck_assert_uint_gt(fx_count(&f, 0, WORKER_C_CTX_KICKED), 0);
+	m.type = WORKER_MSG_CTX_DEL;
+	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
+	fx_stop(&f);
+}
+END_TEST
+
+/** Without a receive interrupt it naps, and wakes by itself for what the port has. */
+START_TEST(sleep__naps)
+{
+	uint64_t nap = 0;
+
+	fx_init(&f, 1);
+	f.port[1].wakes = false;
+	fx_start_ring(&f, 1024);
+	worker_poll(f.s.worker[0]);
+	for (int i = 0; i < 20; i++) {
+		uint64_t before = nap;
+
+		worker_sleep(f.s.worker[0], &nap);
+		ck_assert_uint_eq(nap, before == 0 ? WORKER_NAP_MIN_NS :
+				  RTE_MIN(2 * before, WORKER_NAP_MAX_NS));
+	}
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_NAPS), 20);
+	/* Something is there at the last look: no nap. */
+	fx_receive(&f, 1, 0, v_udp4, sizeof(v_udp4));
+	worker_sleep(f.s.worker[0], &nap);
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_NAPS), 20);
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_RX_ROCE), 1);
+	fx_stop(&f);
+}
+END_TEST
+
+UNIT_MAIN("worker_sleep", sleep__mail_wakes, sleep__offline, sleep__hand_over_wakes,
+	  sleep__kick_wakes, sleep__naps)
