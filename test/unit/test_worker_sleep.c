@@ -27,6 +27,7 @@ static void
 start(uint32_t workers)
 {
 	fx_init(&f, workers);
+	worker_clock_init(&f.s.clock);
 	f.s.idle_us = 1; /* sleeps at the first chance */
 	f.s.ctl_kick_fd = eventfd(0, 0);
 	fx_start_ring(&f, worker_ctl_ring_size(&f.s, 64));
