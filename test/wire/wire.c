@@ -222,7 +222,8 @@ wire_connect(struct wire *w, const struct wire_params *p)
 		.timeout = p->timeout, .retry_cnt = p->retry_cnt, .rnr_retry = p->rnr_retry,
 		.min_rnr_timer = p->min_rnr_timer, .max_rd_atomic = rd,
 		.max_dest_rd_atomic = p->dest_rd_atomic ? p->dest_rd_atomic : 4,
-		.av = {.vlan = 0xffff, .neigh = w->neigh, .hop_limit = 64},
+		.av = {.vlan = 0xffff, .neigh = w->neigh, .hop_limit = 64,
+		       .flow_label = p->flow_label},
 	};
 
 	memcpy(a.av.sgid, w->us.b, 16);
@@ -627,6 +628,12 @@ wire_mr_key(struct wire *w, uint32_t key, uint64_t va, uint8_t *ptr, uint64_t le
 {
 	struct mr *mr = mr_slot(w->vw.mrs, key);
 
+	/* Keys are random: ours may lie there, and moves. */
+	if (mr == mr_slot(w->vw.mrs, w->key))
+		w->key = wire_register(w, (struct mr_seg){0, WIRE_MEM, MR_SEG_DIRECT, w->mem, 0});
+	else if (mr == mr_slot(w->vw.mrs, w->far_key))
+		w->far_key = wire_register(w, (struct mr_seg){0, WIRE_MEM, MR_SEG_FOREIGN, NULL,
+							      (uintptr_t)w->far});
 	mr->iova = va;
 	mr->length = len;
 	mr->base = ptr;
