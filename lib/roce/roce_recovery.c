@@ -98,6 +98,7 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	bool again = qp->recovering && qp->nak_psn == psn;
 	bool next = qp->recovering && psn_add(qp->nak_psn, 1) == psn;
+	struct verbs_wqe *wqe;
 
 	if (again || !recovery_charge_hole(r, qp))
 		return;
@@ -109,7 +110,9 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 		qp->hole_steps = 0;
 		roce_recovery_go_back(r, qp, psn);
 	} else {
-		recovery_send_alone(r, qp, psn, psn);
+		/* A READ whole: the peer has not seen it, and takes as many PSNs as it says. */
+		wqe = roce_wqe_find(qp, psn);
+		recovery_send_alone(r, qp, psn, wqe ? wqe->last_psn : psn);
 	}
 }
 
