@@ -183,7 +183,8 @@ answer_difference(const uint8_t *us, uint32_t us_len, const uint8_t *them, uint3
 static bool
 nak_after_rnr(const struct answers *a, unsigned int i)
 {
-	return i > 0 && a->at[i].bytes[0] == ROCE_RC_ACK && a->at[i].bytes[12] == ROCE_NAK_PSN_SEQ &&
+	return i > 0 && a->at[i].bytes[0] == ROCE_RC_ACK &&
+	       a->at[i].bytes[12] == ROCE_NAK_PSN_SEQ &&
 	       roce_syn_is(a->at[i - 1].bytes[12], ROCE_SYN_RNR) &&
 	       memcmp(a->at[i].bytes + 8, a->at[i - 1].bytes + 8, 4) == 0;
 }
