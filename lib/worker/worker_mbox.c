@@ -250,10 +250,16 @@ qp_bind(struct worker *w, struct worker_msg *m)
 static void
 qp_modify(struct worker *w, struct worker_msg *m)
 {
-	int rc = roce_qp_modify(w->roce, m->qp.qp, &m->qp.attr, m->qp.mask, w->now);
+	struct verbs_qp *qp = m->qp.qp;
+	unsigned int next = (m->qp.mask & VERBS_QP_STATE) ? m->qp.attr.state : qp->state;
+	int rc;
 
+	/* The control thread looked at the state too, but the engine may have left it since. */
+	rc = verbs_qp_modify_check(qp->type, qp->state, next, m->qp.mask);
 	if (rc == 0)
-		verbs_run_add(&w->verbs, m->qp.qp);
+		rc = roce_qp_modify(w->roce, qp, &m->qp.attr, m->qp.mask, w->now);
+	if (rc == 0)
+		verbs_run_add(&w->verbs, qp);
 	reply(w, m, rc);
 }
 
@@ -303,6 +309,7 @@ cq_sub(struct worker *w, struct worker_msg *m)
 		prod->cons = m->cq.cons;
 		prod->mask = m->cq.entries - 1;
 	}
+	m->cq.start = prod->tail;
 	reply(w, m, 0);
 }
 

@@ -69,6 +69,7 @@ struct worker_msg {
 			struct ring_cqe *ring;
 			const _Atomic uint32_t *cons;
 			uint32_t entries;
+			uint32_t start; /* out: index of the first entry of this ring */
 		} cq;
 		struct {
 			struct net_neigh *neigh;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copiers: threads that read and write memory of client processes, where a worker must not wait
+ * (docs/design.md, 2.3). A lane is one client process: its accesses are done in order, by one
+ * thread, with the client's own rights.
+ */
+#ifndef COPIER_H
+#define COPIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "verbs.h"
+
+struct copier_lane;
+struct worker_shared;
+
+/**
+ * A lane to this process. Accesses return to their workers by WORKER_MSG_IO_DONE. NULL and
+ * -errno in *err. Control thread, like the next two.
+ */
+struct copier_lane *copier_lane_new(struct worker_shared *s, pid_t pid, int pidfd, uid_t uid,
+				    gid_t gid, int *err);
+/** No access is under way or will come. NULL is allowed. */
+void copier_lane_put(struct copier_lane *l);
+/** Whether an access has taken longer than any honest one does. */
+bool copier_lane_stuck(const struct copier_lane *l, uint64_t now);
+/** Its client is cut off: what is queued fails, and a call that hangs is no longer awaited. */
+void copier_lane_kill(struct copier_lane *l);
+
+/** Worker: host.io_submit. */
+void copier_submit(void *ctx, uint32_t worker, struct verbs_io *io);
+
+#endif /* COPIER_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Asynchronous events and the notifications that workers leave to the control thread. An event's
+ * object exists: whatever a worker says of it comes before the answer that lets it go.
+ */
+#include "ctl_priv.h"
+
+void
+ctl_event_push(struct ctl_client *c, unsigned int type, unsigned int object, uint32_t handle,
+	uint64_t user_handle)
+{
+	struct ring_ctrl_event push = {
+		.type = type,
+		.object = object,
+		.handle = handle,
+		.user_handle = user_handle,
+	};
+
+	if (c->state == CTL_CLIENT_OPEN)
+		ctl_client_push(c, RING_CTRL_EVENT, &push, NULL);
+}
+
+void
+ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object, uint32_t handle)
+{
+	struct ctl_client *c;
+
+	TAILQ_FOREACH(c, &d->clients, link)
+		ctl_event_push(c, type, object, handle, 0);
+}
+
+static void
+of_object(struct ctl_obj *o, unsigned int type, unsigned int object)
+{
+	/* Its destruction is being answered: none may follow. */
+	if (o->dying)
+		return;
+	o->events++;
+	ctl_event_push(o->client, type, object, ctl_obj_handle(o), o->user_handle);
+}
+
+void
+ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
+{
+	const struct verbs_qp *qp = m->event.obj;
+	const struct verbs_cq *cq = m->event.obj;
+
+	/* Types are numbered alike on both sides. */
+	switch (m->event.event) {
+	case VERBS_EVENT_CQ_ERR:
+		of_object(&((struct ctl_cq *)cq->owner)->o, RING_EVENT_CQ_ERR, RING_EVENT_OF_CQ);
+		break;
+	case VERBS_EVENT_QP_FATAL:
+	case VERBS_EVENT_QP_REQ_ERR:
+	case VERBS_EVENT_QP_ACCESS_ERR:
+	case VERBS_EVENT_COMM_EST:
+	case VERBS_EVENT_SQ_DRAINED:
+	case VERBS_EVENT_QP_LAST_WQE_REACHED:
+		of_object(&((struct ctl_qp *)qp->owner)->o, m->event.event, RING_EVENT_OF_QP);
+		break;
+	case VERBS_EVENT_SRQ_LIMIT_REACHED:
+		d->events_lost++;
+		break;
+	}
+}
+
+void
+ctl_notify(struct worker_device *d, struct verbs_cq *cq)
+{
+	const struct worker_cq *w = cq->owner;
+
+	(void)d;
+	/* The worker has pushed the CQ's number; the pipe was left to us. */
+	if (w->channel != NULL)
+		worker_channel_write(w->channel);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory regions and windows. A region in an arena is there at once; anything else is looked at
+ * by the helper first. A deregistration is answered when no worker and no copier can touch the
+ * memory any more: key killed, all workers through a quiescent point, nothing held.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "copier.h"
+#include "ctl_priv.h"
+#include "mapmem.h"
+
+#define PAGE UINT64_C(4096)
+
+struct reg_job {
+	struct ctl_job job;
+	struct ctl_client *client;
+	struct ctl_elem e;
+	struct ctl_mr *mr;	/* to be entered */
+	struct ctl_mr *replaces; /* REREG_MR */
+	struct mapmem *map;
+	int status;
+};
+
+/* ---- where the memory is ---------- */
+
+/* The application's memory in a C arena that a client address lies in. */
+static struct ctl_mem *
+mem_at(struct ctl_client *c, uint64_t addr, uint64_t len, uint8_t **ptr)
+{
+	for (uint32_t i = 0; i < c->num_arenas; i++) {
+		struct ctl_arena *a = c->arenas[i];
+		uint64_t off = addr - a->client_addr;
+		struct ctl_mem *m;
+
+		if (a->state != CTL_ARENA_READY || a->pages == NULL || addr < a->client_addr ||
+			off >= a->mem.size || len > a->mem.size - off)
+			continue;
+		m = a->pages[off / PAGE];
+		if (m == NULL || m->o.dying || off - m->block->offset > m->size ||
+			len > m->size - (off - m->block->offset))
+			return NULL;
+		*ptr = a->mem.map + off;
+		return m;
+	}
+	return NULL;
+}
+
+/* ---- entering a region ---------- */
+
+static int
+mr_enter(struct ctl_client *c, struct ctl_mr *mr, enum mr_type type, const struct mr_seg *segs,
+	uint32_t num, void *lane)
+{
+	struct mr_desc desc = {
+		.type = type,
+		.pd = ctl_obj_handle(&mr->pd->o),
+		.access = mr->access,
+		.iova = mr->iova,
+		.length = mr->length,
+		.segs = segs,
+		.num_segs = num,
+		.lane = lane,
+		.owner = mr,
+	};
+	struct mr_table *t = c->dev->sh.mrs;
+	uint32_t key;
+	int err = mr_register(t, &desc, &key);
+
+	if (err < 0)
+		return err == -ENOSPC ? -ENOMEM : err;
+	/* A window's and a fast-register key's variant is the consumer's: known by the index. */
+	err = ctl_obj_add(c, &mr->o, CTL_MR, key);
+	if (err < 0) {
+		/* No worker can have seen a key that nobody was told. */
+		mr_kill(t, key);
+		mr_release(t, key);
+		return err;
+	}
+	mr->pd->o.refs++;
+	if (mr->mem != NULL)
+		mr->mem->o.refs++;
+	return 0;
+}
+
+static void
+reg_reply(const struct ctl_mr *mr, void *rep)
+{
+	struct ring_ctrl_reg_mr_rep *p = rep;
+
+	p->lkey = p->rkey = ctl_obj_handle(&mr->o);
+	p->how = mr->how;
+}
+
+static int
+rereg_kill(struct ctl_mr *old);
+
+/* The region is entered; with REREG_MR its predecessor goes. */
+static int
+reg_finish(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces,
+	const struct mr_seg *segs, uint32_t num, void *lane)
+{
+	int err = mr_enter(c, mr, MR_TYPE_REGION, segs, num, lane);
+
+	if (err == 0 && replaces != NULL) {
+		replaces->o.refs--;
+		err = rereg_kill(replaces);
+		if (err < 0)
+			ctl_mr_destroy(&mr->o); /* it frees itself, later */
+	}
+	return err;
+}
+
+/* ---- foreign memory ---------- */
+
+static bool
+reg_step(struct ctl_job *j)
+{
+	struct reg_job *r = (struct reg_job *)j;
+
+	r->status = mapmem_step(r->map);
+	return r->status == 1;
+}
+
+static int
+reg_foreign(struct ctl_client *c, struct reg_job *r)
+{
+	const struct mr_seg *segs;
+	uint32_t num;
+	int err = ctl_user_charge(c->dev, c->user, mapmem_bytes(r->map));
+
+	if (err < 0)
+		return err;
+	r->mr->charged = mapmem_bytes(r->map);
+	if (mapmem_has_foreign(r->map) && c->lane == NULL) {
+		c->lane = copier_lane_new(&c->dev->sh, c->pid, c->pidfd, c->uid, c->gid, &err);
+		if (c->lane == NULL)
+			goto uncharge;
+	}
+	r->mr->how = mapmem_has_foreign(r->map) ? RING_MR_COPIED : RING_MR_MAPPED;
+	segs = mapmem_segs(r->map, &num);
+	err = reg_finish(c, r->mr, r->replaces, segs, num,
+		mapmem_has_foreign(r->map) ? c->lane : NULL);
+	if (err == 0 || r->mr->o.client != NULL) {
+		r->mr->map = r->map; /* its mappings live as long as the region */
+		r->map = NULL;
+		return err;
+	}
+uncharge:
+	ctl_user_uncharge(c->user, r->mr->charged);
+	r->mr->charged = 0;
+	return err;
+}
+
+static void
+reg_done(struct worker_device *d, struct ctl_job *j)
+{
+	struct reg_job *r = (struct reg_job *)j;
+	struct ctl_client *c = r->client;
+	int err = r->status;
+
+	(void)d;
+	c->jobs--;
+	r->mr->pd->o.refs--; /* held for the job */
+	if (c->state == CTL_CLIENT_DYING)
+		err = -ECONNRESET;
+	if (err == 0)
+		err = reg_foreign(c, r);
+	else if (r->replaces != NULL)
+		r->replaces->o.refs--;
+	if (err == 0)
+		reg_reply(r->mr, ctl_elem_rep(r->e));
+	else if (r->mr->o.client == NULL)
+		free(r->mr);
+	if (r->map != NULL)
+		mapmem_free(r->map);
+	ctl_elem_done(r->e, err);
+	ctl_client_reap(c);
+	free(r);
+}
+
+static int
+reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, struct ctl_elem e)
+{
+	bool write = (mr->access & (MR_LOCAL_WRITE | MR_REMOTE_WRITE | MR_REMOTE_ATOMIC)) != 0;
+	uint64_t budget = c->dev->cfg.quota_mr_bytes;
+	struct reg_job *r;
+
+	if (c->pid == 0) {
+		LOG_LIMITED(&c->logged, ctl_log, NOTICE,
+			"context %u: its process has no name in this pid namespace, so its own "
+			"memory cannot be registered; use rnic_alloc()",
+			c->id);
+		return -EOPNOTSUPP;
+	}
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return -ENOMEM;
+	r->map = mapmem_new(c->pid, mr->addr, mr->length, write, budget);
+	if (r->map == NULL) {
+		free(r);
+		return -ENOMEM;
+	}
+	r->job.step = reg_step;
+	r->job.done = reg_done;
+	r->client = c;
+	r->mr = mr;
+	r->replaces = replaces;
+	r->e = e;
+	mr->pd->o.refs++;
+	c->jobs++;
+	ctl_helper_submit(c->dev, &r->job);
+	return CTL_LATER;
+}
+
+/* ---- REG_MR ---------- */
+
+static bool
+range_ok(uint64_t addr, uint64_t length, uint64_t iova, uint32_t access)
+{
+	if (length == 0 || length > UINT64_C(1) << 48 || addr + length < addr)
+		return false;
+	return (access & MR_ZERO_BASED) ? iova == 0 : iova + length >= iova;
+}
+
+/* Takes the region over in every case. 0, -errno or CTL_LATER. */
+static int
+reg_start(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, struct ctl_elem e,
+	void *rep)
+{
+	struct mr_seg seg = {.length = mr->length, .kind = MR_SEG_DIRECT};
+	int err;
+
+	if (replaces != NULL)
+		replaces->o.refs++; /* not deregistered while this is under way */
+	mr->mem = mem_at(c, mr->addr, mr->length, &seg.ptr);
+	if (mr->mem == NULL) {
+		err = reg_submit(c, mr, replaces, e);
+	} else {
+		mr->how = RING_MR_ARENA;
+		err = reg_finish(c, mr, replaces, &seg, 1, NULL);
+		if (err == 0)
+			reg_reply(mr, rep);
+		return err == 0 || mr->o.client != NULL ? err : (free(mr), err);
+	}
+	if (err < 0) {
+		if (replaces != NULL)
+			replaces->o.refs--;
+		free(mr);
+	}
+	return err;
+}
+
+int
+ctl_op_reg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
+{
+	const struct ring_ctrl_reg_mr_req *r = req;
+	struct ctl_pd *pd = ctl_obj_find(c, CTL_PD, r->pd);
+	struct ctl_mr *mr;
+
+	if (pd == NULL || r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0 ||
+		!mr_access_valid(r->access))
+		return -EINVAL;
+	if (r->length == 0 && (r->access & MR_ON_DEMAND))
+		return -EOPNOTSUPP; /* implicit regions are not offered (odp capabilities) */
+	if (!range_ok(r->addr, r->length, r->iova, r->access))
+		return -EINVAL;
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return -ENOMEM;
+	mr->pd = pd;
+	mr->access = r->access;
+	mr->addr = r->addr;
+	mr->length = r->length;
+	mr->iova = r->iova;
+	return reg_start(c, mr, NULL, e, rep);
+}
+
+#define REREG_ALL (RING_REREG_TRANSLATION | RING_REREG_PD | RING_REREG_ACCESS)
+
+int
+ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
+{
+	const struct ring_ctrl_rereg_mr_req *r = req;
+	struct ctl_mr *old = ctl_obj_find(c, CTL_MR, r->lkey);
+	struct ctl_mr *mr;
+
+	if (old == NULL || old->window || r->what == 0 || (r->what & ~(uint32_t)REREG_ALL) != 0 ||
+		r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0)
+		return -EINVAL;
+	if (old->o.refs != 0)
+		return -EBUSY;
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return -ENOMEM;
+	mr->pd = (r->what & RING_REREG_PD) ? ctl_obj_find(c, CTL_PD, r->pd) : old->pd;
+	mr->access = (r->what & RING_REREG_ACCESS) ? r->access : old->access;
+	mr->addr = old->addr;
+	mr->length = old->length;
+	mr->iova = old->iova;
+	if (r->what & RING_REREG_TRANSLATION) {
+		mr->addr = r->addr;
+		mr->length = r->length;
+		mr->iova = r->iova;
+	}
+	if (mr->pd == NULL || !mr_access_valid(mr->access) ||
+		!range_ok(mr->addr, mr->length, mr->iova, mr->access)) {
+		free(mr);
+		return -EINVAL;
+	}
+	return reg_start(c, mr, old, e, rep);
+}
+
+/* ---- deregistration ---------- */
+
+static void
+mr_gone(struct ctl_mr *mr)
+{
+	struct ctl_client *c = mr->o.client;
+
+	if (mr->map != NULL)
+		mapmem_free(mr->map);
+	ctl_user_uncharge(c->user, mr->charged);
+	if (mr->mem != NULL)
+		mr->mem->o.refs--;
+	mr->pd->o.refs--;
+	ctl_obj_del(&mr->o, 0);
+	free(mr);
+}
+
+static void
+mr_passed(struct worker_device *d, struct ctl_grace *g)
+{
+	struct ctl_mr *mr = (struct ctl_mr *)((uint8_t *)g - offsetof(struct ctl_mr, grace));
+
+	/* A copier still works on it: it is looked at again after another period. */
+	if (mr_release(d->sh.mrs, ctl_obj_handle(&mr->o)) == NULL)
+		ctl_grace_add(d, g);
+	else
+		mr_gone(mr);
+}
+
+static int
+mr_begin_kill(struct ctl_mr *mr)
+{
+	struct worker_device *d = mr->o.client->dev;
+	int err = mr_kill(d->sh.mrs, ctl_obj_handle(&mr->o));
+
+	if (err < 0)
+		return err;
+	mr->o.dying = true;
+	mr->grace.passed = mr_passed;
+	ctl_grace_add(d, &mr->grace);
+	return 0;
+}
+
+static int
+rereg_kill(struct ctl_mr *old)
+{
+	return mr_begin_kill(old);
+}
+
+void
+ctl_mr_destroy(struct ctl_obj *o)
+{
+	/* -EBUSY: its windows go first, and each of them makes us look again. */
+	mr_begin_kill((struct ctl_mr *)o);
+}
+
+static int
+dereg(struct ctl_client *c, const struct ring_ctrl_handle_req *r, struct ctl_elem e, bool window)
+{
+	struct ctl_mr *mr = ctl_obj_find(c, CTL_MR, r->handle);
+	int err;
+
+	if (mr == NULL || r->reserved != 0 || mr->window != window)
+		return -EINVAL;
+	if (mr->o.refs != 0)
+		return -EBUSY;
+	err = mr_begin_kill(mr);
+	if (err < 0)
+		return err;
+	mr->o.destroyer = e;
+	return CTL_LATER;
+}
+
+int
+ctl_op_dereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
+{
+	(void)rep;
+	return dereg(c, req, e, false);
+}
+
+/* ---- windows ---------- */
+
+int
+ctl_op_alloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
+{
+	const struct ring_ctrl_alloc_mw_req *r = req;
+	struct ring_ctrl_alloc_mw_rep *p = rep;
+	struct ctl_pd *pd = ctl_obj_find(c, CTL_PD, r->pd);
+	struct ctl_mr *mr;
+	int err;
+
+	(void)e;
+	if (pd == NULL || (r->type != RING_MW_TYPE_1 && r->type != RING_MW_TYPE_2))
+		return -EINVAL;
+	mr = calloc(1, sizeof(*mr));
+	if (mr == NULL)
+		return -ENOMEM;
+	mr->pd = pd;
+	mr->window = true;
+	err = mr_enter(c, mr, r->type == RING_MW_TYPE_1 ? MR_TYPE_WINDOW_1 : MR_TYPE_WINDOW_2B,
+		NULL, 0, NULL);
+	if (err < 0) {
+		free(mr);
+		return err;
+	}
+	p->handle = p->rkey = ctl_obj_handle(&mr->o);
+	return 0;
+}
+
+int
+ctl_op_dealloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
+{
+	(void)rep;
+	return dereg(c, req, e, true);
+}
+
+/* ---- lanes ---------- */
+
+bool
+ctl_lanes_check(struct worker_device *d)
+{
+	struct ctl_client *c;
+	uint64_t now = ctl_now(d);
+	bool any = false;
+
+	TAILQ_FOREACH(c, &d->clients, link) {
+		if (c->lane == NULL)
+			continue;
+		any = true;
+		if (copier_lane_stuck(c->lane, now)) {
+			copier_lane_kill(c->lane);
+			ctl_client_kill(c, "lets accesses to its memory hang");
+		}
+	}
+	return any;
+}

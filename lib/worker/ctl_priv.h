@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The control thread: its device, clients, requests and objects. Everything here is the control
+ * thread's alone, but for struct ctl_job while a helper runs it. It never blocks: what may take
+ * long goes to a helper (ctl_helper.c), to a worker (ctl_msg.c) or waits (struct ctl_wait).
+ */
+#ifndef CTL_PRIV_H
+#define CTL_PRIV_H
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "arena_alloc.h"
+#include "arena_mem.h"
+#include "base_log.h"
+#include "ctl_map.h"
+#include "net_neigh.h"
+#include "net_route.h"
+#include "ring_ctrl.h"
+#include "roce.h"
+#include "worker_shared_priv.h"
+
+LOG_TYPE_DECLARE(ctl_log);
+
+struct ctl_client;
+struct ctl_ctx_msg;
+struct ctl_kick;
+struct ctl_job;
+struct ctl_msg;
+struct mapmem;
+struct copier_lane;
+struct ctl_helper;
+struct ctl_listener;
+struct ctl_watch;
+
+/* ---- event sources ---------- */
+
+/** Something in the epoll set. */
+struct ctl_source {
+	int fd;
+	void (*ready)(struct worker_device *d, struct ctl_source *s, uint32_t events);
+};
+
+int ctl_source_add(struct worker_device *d, struct ctl_source *s, uint32_t events);
+void ctl_source_mod(struct worker_device *d, struct ctl_source *s, uint32_t events);
+void ctl_source_del(struct worker_device *d, struct ctl_source *s);
+
+/* ---- what a uid may have ---------- */
+
+enum ctl_kind {
+	CTL_PD,
+	CTL_CHANNEL,
+	CTL_CQ,
+	CTL_QP,
+	CTL_MR, /* memory windows too */
+	CTL_MEM,
+	CTL_KINDS
+};
+
+/** One for each uid that has clients; its clients share the limits. */
+struct ctl_user {
+	LIST_ENTRY(ctl_user) link;
+	uid_t uid;
+	uint32_t clients;
+	uint64_t bytes; /* of arenas and locked memory */
+	uint32_t count[CTL_KINDS];
+};
+
+struct ctl_user *ctl_user_get(struct worker_device *d, uid_t uid);
+void ctl_user_put(struct ctl_user *u);
+/** 0 or -EDQUOT. */
+int ctl_user_charge(struct worker_device *d, struct ctl_user *u, uint64_t bytes);
+void ctl_user_uncharge(struct ctl_user *u, uint64_t bytes);
+/** Limit of objects of a kind. */
+uint32_t ctl_quota(const struct worker_device *d, enum ctl_kind kind);
+
+/* ---- helper thread ---------- */
+
+/** Work that may take long. Embedded in what it is for. */
+struct ctl_job {
+	STAILQ_ENTRY(ctl_job) link;
+	/** On the helper thread: one step. @return true: another is needed. */
+	bool (*step)(struct ctl_job *j);
+	/** On the control thread, after the last step. */
+	void (*done)(struct worker_device *d, struct ctl_job *j);
+};
+
+int ctl_helper_start(struct worker_device *d);
+/** Jobs that are queued are finished first. */
+void ctl_helper_stop(struct worker_device *d);
+void ctl_helper_submit(struct worker_device *d, struct ctl_job *j);
+
+/* ---- messages to workers ---------- */
+
+/** A message that is answered; `replied` is called on the control thread. */
+struct ctl_msg {
+	struct worker_msg m;
+	void (*replied)(struct worker_device *d, struct ctl_msg *m);
+};
+
+/** Send, or keep it until the mailbox has room. */
+void ctl_msg_send(struct worker_device *d, uint32_t worker, struct ctl_msg *m);
+/** A message for worker_msg.done, from a pool; NULL: none left. */
+struct worker_msg *ctl_msg_get(struct worker_device *d, enum worker_msg_type type);
+/** The same for a message without reply. */
+void ctl_msg_post(struct worker_device *d, uint32_t worker, struct worker_msg *m);
+/** Take what workers have sent. @return messages. */
+unsigned int ctl_msg_poll(struct worker_device *d);
+/** Retry mailboxes that were full. @return whether some still are. */
+bool ctl_msg_retry(struct worker_device *d);
+
+/** Called when all workers have passed a quiescent point since ctl_grace_add(). */
+struct ctl_grace {
+	STAILQ_ENTRY(ctl_grace) link;
+	uint64_t token;
+	void (*passed)(struct worker_device *d, struct ctl_grace *g);
+};
+void ctl_grace_add(struct worker_device *d, struct ctl_grace *g);
+/** @return whether some wait. */
+bool ctl_grace_poll(struct worker_device *d);
+
+/* ---- requests ---------- */
+
+/** What an operation's function returns but 0 and -errno. */
+enum ctl_result {
+	CTL_LATER = 1, /* ctl_call_done() will be called for it */
+	CTL_AGAIN = 2, /* nothing was done: call me again when memory is there */
+};
+
+/** A request under way. Lives until all its elements are done, client or no client. */
+struct ctl_call {
+	TAILQ_ENTRY(ctl_call) link;
+	struct ctl_client *client;
+	uint32_t op, id, count;
+	uint32_t begun;	  /* elements begun */
+	uint32_t pending; /* elements begun and not done */
+	uint32_t num_fds;
+	int fds[RING_MAX_WORKERS]; /* to go with the reply; the call's */
+	uint8_t *req;
+	uint8_t *rep; /* a whole message, header first */
+};
+
+/** An element of a call, to be finished later. */
+struct ctl_elem {
+	struct ctl_call *call; /* NULL: nobody asked, as when a client dies */
+	uint32_t index;
+};
+
+/** Of an operation: 0, -errno or enum ctl_result. `rep` is zeroed; its status is set after. */
+typedef int (*ctl_op_fn)(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+
+void *ctl_elem_rep(struct ctl_elem e);
+const void *ctl_elem_req(struct ctl_elem e);
+/** Finish an element that was CTL_LATER. A failed one's other fields are zeroed. */
+void ctl_elem_done(struct ctl_elem e, int status);
+
+/* ---- clients ---------- */
+
+/** Something that waits for memory of the client's arenas. */
+struct ctl_wait {
+	TAILQ_ENTRY(ctl_wait) link;
+	/** status: 0, try again; else there will be none. */
+	void (*resume)(struct ctl_wait *w, int status);
+	bool queued;
+};
+
+enum ctl_arena_state {
+	CTL_ARENA_POPULATE, /* the helper has it */
+	CTL_ARENA_SENT,	    /* the client is to map it */
+	CTL_ARENA_SEAL,	    /* sealed; the helper looks for holes */
+	CTL_ARENA_READY,
+	CTL_ARENA_BAD,
+};
+
+struct ctl_arena {
+	struct ctl_job job;
+	struct ctl_client *client;
+	struct arena_mem mem;
+	struct arena_space space;
+	uint32_t number;
+	uint8_t kind;  /* enum ring_arena_kind */
+	uint8_t state; /* enum ctl_arena_state */
+	bool huge;
+	int status;	      /* of the helper */
+	uint64_t wanted;      /* bytes of the largest request that waits for it */
+	uint64_t client_addr; /* where the client has it */
+	struct ctl_mem **pages; /* C: block that each 4 KiB belong to; made when needed */
+};
+
+enum ctl_client_state {
+	CTL_CLIENT_NEW,	   /* no HELLO yet */
+	CTL_CLIENT_HELLO,  /* being answered */
+	CTL_CLIENT_OPEN,
+	CTL_CLIENT_DYING,  /* cut off; objects are being taken down */
+};
+
+struct ctl_out {
+	STAILQ_ENTRY(ctl_out) link;
+	uint32_t len;
+	uint32_t num_fds;
+	int fds[RING_MAX_WORKERS];
+	uint64_t data[]; /* a message, aligned */
+};
+
+struct ctl_client {
+	struct ctl_source sock;
+	TAILQ_ENTRY(ctl_client) link;
+	struct worker_device *dev;
+	struct ctl_user *user;
+	uint32_t id; /* the context's */
+	uint8_t state; /* enum ctl_client_state */
+	bool reap; /* on the device's list of clients to look at */
+	TAILQ_ENTRY(ctl_client) reap_link;
+	uint32_t wanted; /* EPOLL* in the set */
+	pid_t pid; /* 0: not known (another pid namespace) */
+	uid_t uid;
+	gid_t gid;
+	int pidfd; /* -1: none */
+	const char *why; /* it was cut off */
+	struct log_limit logged;
+
+	TAILQ_HEAD(, ctl_call) queue; /* received, not all begun */
+	TAILQ_HEAD(, ctl_call) calls; /* all begun, some not done */
+	size_t queue_bytes;
+	uint32_t num_elems; /* of requests that are not answered */
+	bool stalled; /* the first of the queue waits for memory */
+	struct ctl_wait stall;
+	int stall_status; /* that it resumed with */
+	STAILQ_HEAD(, ctl_out) out;
+	size_t out_bytes;
+	uint32_t push_id;
+
+	TAILQ_HEAD(ctl_obj_list, ctl_obj) objs[CTL_KINDS];
+	struct ctl_map mems; /* by location */
+
+	struct ctl_arena **arenas; /* by number */
+	uint32_t num_arenas;
+	uint64_t next_size[3]; /* of the next arena, by kind */
+	TAILQ_HEAD(, ctl_wait) waits;
+	uint32_t jobs; /* of helpers, under way */
+
+	struct worker_ctx *ctx;
+	uint32_t ctx_added;   /* workers that know it */
+	uint32_t ctx_pending; /* replies to wait for */
+	struct ctl_ctx_msg *ctx_msgs; /* by worker */
+	struct ctl_elem hello;
+	struct ctl_kick *kicks; /* a source for each worker's eventfd */
+	struct arena_block *bell_chunk[RING_BELL_CHUNKS][RING_MAX_WORKERS];
+	struct arena_block *bell_daemon[RING_MAX_WORKERS];
+	uint32_t bell_chunks;
+	uint32_t *bell_free; /* stack of slots given back */
+	uint32_t num_bell_free, bells_used, cap_bell_free;
+
+	struct copier_lane *lane;
+	bool ctx_deleting;
+};
+
+/** Taken from listening sockets and worker_ctl_attach(). Takes the fd. 0 or -errno. */
+int ctl_client_new(struct worker_device *d, int fd);
+/** Cut it off: everything that it has is taken down. Idempotent. */
+void ctl_client_kill(struct ctl_client *c, const char *why);
+/** Something of a dying client has gone: go on with the rest, from the main loop. */
+void ctl_client_reap(struct ctl_client *c);
+void ctl_clients_reap(struct worker_device *d);
+/** Everything that waits for memory tries again, or fails with this status. */
+void ctl_wait_wake(struct ctl_client *c, int status);
+/** Begin what was received and may begin now. */
+void ctl_client_run(struct ctl_client *c);
+/** Send a message, now or when the socket has room. The fds are dup'ed or the caller's still. */
+void ctl_client_send(struct ctl_client *c, const void *msg, size_t len, const int *fds);
+/** Cut off whose copier lane hangs. @return whether lanes are to be looked at again soon. */
+bool ctl_lanes_check(struct worker_device *d);
+/** Send a push with one element. */
+void ctl_client_push(struct ctl_client *c, unsigned int op, const void *body, const int *fd);
+
+/* ---- the client's shared memory ---------- */
+
+/**
+ * A block of an arena of this kind, zeroed if `zero`. -EAGAIN: an arena is on its way, wait
+ * with ctl_wait_add(); -EDQUOT, -ENOMEM.
+ */
+int ctl_mem_alloc(struct ctl_client *c, unsigned int kind, uint64_t size, uint64_t align,
+		  bool zero, struct arena_block **out);
+void ctl_mem_free(struct arena_block **b);
+void ctl_wait_add(struct ctl_client *c, struct ctl_wait *w);
+void ctl_wait_del(struct ctl_client *c, struct ctl_wait *w);
+/** ARENA_MAPPED has come. */
+void ctl_arena_mapped(struct ctl_client *c, const struct ring_ctrl_arena_mapped *m);
+void ctl_arenas_free(struct ctl_client *c);
+
+static inline struct ctl_arena *
+ctl_block_arena(const struct arena_block *b)
+{
+	return b->space->owner;
+}
+
+static inline void *
+ctl_block_ptr(const struct arena_block *b)
+{
+	return ctl_block_arena(b)->mem.map + b->offset;
+}
+
+static inline ring_loc_t
+ctl_block_loc(const struct arena_block *b)
+{
+	return RING_LOC(ctl_block_arena(b)->number, b->offset);
+}
+
+/* ---- objects ---------- */
+
+/** Begins every object. */
+struct ctl_obj {
+	struct ctl_map_node node; /* by handle, in the device's table of the kind */
+	TAILQ_ENTRY(ctl_obj) link;
+	struct ctl_client *client;
+	uint64_t user_handle;
+	uint32_t refs;	 /* objects that need this one: -EBUSY */
+	uint32_t events; /* asynchronous events sent for it */
+	uint8_t kind;	 /* enum ctl_kind */
+	bool dying;
+	struct ctl_elem destroyer; /* who is told */
+};
+
+static inline uint32_t
+ctl_obj_handle(const struct ctl_obj *o)
+{
+	return (uint32_t)o->node.key;
+}
+
+/** Enter an object with this handle, counted against the uid's limit. 0, -EDQUOT, -ENOMEM. */
+int ctl_obj_add(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind, uint64_t key);
+/** The same with a number never used before. */
+int ctl_obj_add_numbered(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind);
+/** The client's object of that handle, or NULL. */
+void *ctl_obj_find(struct ctl_client *c, enum ctl_kind kind, uint64_t key);
+/** Take it out, tell who destroyed it. Its memory is the caller's to free, before or after. */
+void ctl_obj_del(struct ctl_obj *o, int status);
+struct ctl_map *ctl_kind_map(struct ctl_client *c, enum ctl_kind kind);
+extern const char *const ctl_kind_name[CTL_KINDS];
+
+struct ctl_pd {
+	struct ctl_obj o;
+};
+
+struct ctl_channel {
+	struct ctl_obj o;
+	struct worker_channel ch;
+	struct arena_block *subs;
+};
+
+struct ctl_cq_sub {
+	struct ctl_msg msg;
+	struct ctl_cq *cq;
+	uint32_t worker;
+	uint32_t index; /* in ring_cq_daemon.sub */
+	struct arena_block *ring, *old;
+	uint32_t start;	     /* index that `ring` begins at, after a resize */
+	uint32_t generation;
+	uint32_t entries;
+	bool made, making, resizing;
+};
+
+struct ctl_cq {
+	struct worker_cq w; /* verbs_cq.owner points here */
+	struct ctl_obj o;
+	struct ctl_channel *channel;
+	struct verbs_cq *vcq;
+	struct arena_block *client_words, *daemon_words;
+	uint32_t entries;
+	uint32_t comp_vector;
+	uint32_t num_subs;
+	uint32_t pending; /* replies of workers */
+	struct ctl_elem resizer;
+	struct ctl_wait resize_wait;
+	TAILQ_HEAD(, ctl_cq_waiter) waiters;
+	struct ctl_cq_sub sub[]; /* by worker */
+};
+
+struct ctl_cq *ctl_cq_find(struct ctl_client *c, uint32_t cqn);
+
+/** Waits for a worker's end of a CQ. */
+struct ctl_cq_waiter {
+	TAILQ_ENTRY(ctl_cq_waiter) link;
+	void (*resume)(struct ctl_cq_waiter *w, int status);
+};
+
+/**
+ * Make the worker's end of a CQ. 0: it is there; -EAGAIN: arenas must grow, wait for memory;
+ * -EINPROGRESS: the waiter is resumed; -errno.
+ */
+int ctl_cq_sub_get(struct ctl_cq *cq, uint32_t worker, struct ctl_cq_waiter *w);
+/** The worker that QPs of this CQ should go to. */
+uint32_t ctl_worker_for(struct worker_device *d, const struct ctl_cq *cq);
+
+/** Application memory in a C arena. */
+struct ctl_mem {
+	struct ctl_obj o; /* refs: MRs on it */
+	struct arena_block *block;
+	uint64_t size;
+};
+
+struct ctl_mr {
+	struct ctl_obj o; /* refs: none; windows are counted by the key table */
+	struct ctl_pd *pd;
+	struct ctl_grace grace;
+	bool window;
+	uint8_t how; /* enum ring_mr_how */
+	uint32_t access;
+	uint64_t addr, length, iova;
+	uint64_t charged; /* locked bytes, against the uid */
+	struct ctl_mem *mem;
+	struct mapmem *map; /* foreign memory */
+	bool killed;
+};
+
+struct ctl_qp_op;
+struct ctl_qp {
+	struct ctl_obj o;
+	struct verbs_qp *vqp;
+	struct ctl_pd *pd;
+	struct ctl_cq *scq, *rcq;
+	struct arena_block *queues; /* client words, SQ, RQ */
+	struct arena_block *daemon;
+	uint32_t bell;
+	uint32_t max_send_wr, max_recv_wr;
+	uint32_t sq_slots, rq_slots;
+	uint16_t max_inline;
+	uint8_t type, max_send_sge, max_recv_sge, flags;
+	bool bound;
+	bool was_connected; /* left INIT once: the number goes through timewait */
+	bool dead;
+	uint32_t worker;
+	TAILQ_HEAD(, ctl_qp_op) ops; /* the first is under way */
+	bool busy;    /* the first operation has begun */
+	bool running; /* operations are being begun, further up the stack */
+	bool gone;    /* nothing refers to it any more */
+	struct ctl_msg msg;
+	struct ctl_grace grace;
+	struct net_neigh *neigh;   /* of its address vector */
+	struct ring_ctrl_qp_attr attr; /* as set, for queries */
+};
+
+/** A number that may not be used again yet. */
+struct ctl_timewait {
+	STAILQ_ENTRY(ctl_timewait) link;
+	uint32_t qpn;
+	uint64_t due;
+};
+
+/* ---- addresses ---------- */
+
+/** Waits for a neighbour. */
+struct ctl_neigh_wait {
+	LIST_ENTRY(ctl_neigh_wait) link;
+	struct net_neigh *neigh; /* referenced; NULL: not waiting */
+	int status;		 /* -EINPROGRESS until it is to be told */
+	void (*resolved)(struct ctl_neigh_wait *w, int status);
+};
+
+/**
+ * Turn an address vector into what goes into packets, all but the neighbour's MAC. On success
+ * out->neigh is referenced. -EINVAL, -ENETUNREACH, -EHOSTUNREACH, -ENOMEM.
+ */
+int ctl_av_resolve(struct worker_device *d, const struct ring_ctrl_av *av, struct verbs_av *out);
+/** 0: usable; -EINPROGRESS: w->resolved() will be called; -EHOSTUNREACH. */
+int ctl_neigh_wait(struct worker_device *d, struct net_neigh *n, struct ctl_neigh_wait *w);
+void ctl_neigh_cancel(struct ctl_neigh_wait *w);
+/** From the neighbour tables' callbacks; tell() then, outside of them. */
+void ctl_neigh_event(struct worker_device *d, const struct net_neigh *n, int status);
+void ctl_neigh_tell(struct worker_device *d);
+
+#define CTL_GIDS NET_IFACE_ADDRS /* entries of a port's GID table */
+
+struct ctl_gid {
+	struct net_ip ip;
+	uint16_t vid;
+	bool used;
+};
+
+struct ctl_port {
+	struct pmd_port *pmd;
+	struct net_neigh_table *neighs; /* one more, the hairpin's, has no pmd */
+	struct ctl_gid gids[CTL_GIDS];	/* an address keeps its index while it is there */
+	bool up;
+	uint32_t ifindex;
+	char netdev[RING_NAME_LEN];
+	uint8_t mac[6];
+	uint16_t mtu;
+	uint32_t mbps;
+};
+
+int ctl_net_init(struct worker_device *d, const char **why);
+void ctl_net_fini(struct worker_device *d);
+/** Neighbour timers and links. */
+void ctl_net_tick(struct worker_device *d, uint64_t now);
+uint64_t ctl_net_deadline(struct worker_device *d, uint64_t now);
+/** A packet that a worker gave us; the mbuf stays the caller's. */
+void ctl_net_rx(struct worker_device *d, uint16_t port, struct rte_mbuf *m);
+/** Whether the kernel's interface carries this address: -EADDRINUSE, else 0. */
+int ctl_nl_has_addr(const char *netdev, const struct net_ip *ip);
+/** Largest RoCE path MTU, enum ring_mtu, that fits IP packets of so many bytes (B194). */
+unsigned int ctl_mtu_of(uint16_t ip_mtu);
+
+/* ---- operations, by file ---------- */
+
+int ctl_op_hello(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_list_device(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_query_port(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_query_gid(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_resolve(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_alloc_pd(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_dealloc_pd(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_alloc_mem(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_free_mem(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_reg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_dereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_alloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_dealloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_create_channel(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_destroy_channel(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_create_cq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_resize_cq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_destroy_cq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_modify_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_query_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_destroy_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+
+/** Take objects of a dying client down; each ends in ctl_obj_del(). */
+void ctl_pd_destroy(struct ctl_obj *o);
+void ctl_mem_destroy(struct ctl_obj *o);
+void ctl_mr_destroy(struct ctl_obj *o);
+void ctl_channel_destroy(struct ctl_obj *o);
+void ctl_cq_destroy(struct ctl_obj *o);
+void ctl_qp_destroy(struct ctl_obj *o);
+
+/** A bell slot, the same at every worker. As ctl_mem_alloc(). */
+int ctl_bell_get(struct ctl_client *c, uint32_t *bell);
+void ctl_bell_put(struct ctl_client *c, uint32_t bell);
+/** Forget the context at all workers; ctl_client_reap() is called when they have. */
+void ctl_context_del(struct ctl_client *c);
+void ctl_timewait_poll(struct worker_device *d, uint64_t now);
+
+/** An event of a worker, or of the device. */
+void ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m);
+void ctl_event_push(struct ctl_client *c, unsigned int type, unsigned int object, uint32_t handle,
+		    uint64_t user_handle);
+void ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object,
+		   uint32_t handle);
+void ctl_notify(struct worker_device *d, struct verbs_cq *cq);
+
+/* ---- the device ---------- */
+
+struct worker_device {
+	struct worker_config cfg; /* defaults filled in; ports and name point here */
+	char name[RING_NAME_LEN];
+	struct pmd_port *ports[PMD_MAX_PORTS];
+	struct worker_shared sh;
+	struct worker *workers[RING_MAX_WORKERS];
+	int epfd;
+	struct ctl_source ring_src; /* workers */
+	struct ctl_source helper_src;
+	LIST_HEAD(, ctl_listener) listeners;
+	SLIST_HEAD(, ctl_watch) watches;
+	struct log_limit accept_failed;
+	TAILQ_HEAD(, ctl_client) clients;
+	TAILQ_HEAD(ctl_reap_list, ctl_client) reap;
+	uint8_t *rx_buf; /* RING_CTRL_MAX_LEN, aligned */
+	uint32_t num_clients, next_ctx, next_handle;
+	LIST_HEAD(, ctl_user) users;
+	struct ctl_map objs[CTL_KINDS]; /* CTL_MEM: unused, its handles are a client's */
+	struct ctl_helper *helper;
+	struct rte_mempool *msgs;
+	struct worker_msg *waiting[RING_MAX_WORKERS], **waiting_tail[RING_MAX_WORKERS];
+	STAILQ_HEAD(, ctl_grace) graces;
+	STAILQ_HEAD(, ctl_timewait) timewait;
+	uint32_t num_timewait;
+	uint64_t timewait_ns; /* that a QPN stays unused */
+	uint32_t qps_on[RING_MAX_WORKERS];
+	uint8_t boot_id[16];
+	struct ctl_port port[PMD_MAX_PORTS + 1];
+	struct net_route_table routes;
+	LIST_HEAD(, ctl_neigh_wait) neigh_waits;
+	bool neigh_told; /* no wait has an outcome that it was not told */
+	uint64_t link_due;
+	struct log_limit conflicts;
+	uint64_t events_lost;
+	uint64_t cut_off; /* clients that were, for what they did */
+};
+
+static inline uint64_t
+ctl_now(const struct worker_device *d)
+{
+	return worker_clock_now(&d->sh.clock);
+}
+
+#endif /* CTL_PRIV_H */

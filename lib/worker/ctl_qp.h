@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Operations on QPs: what ctl_qp.c and ctl_qp_modify.c share. */
+#ifndef CTL_QP_H
+#define CTL_QP_H
+
+#include "ctl_priv.h"
+
+/** An operation on a QP: waits for those before it, and perhaps for much else. */
+struct ctl_qp_op {
+	TAILQ_ENTRY(ctl_qp_op) link;
+	struct ctl_qp *qp;
+	struct ctl_elem e;
+	void (*begin)(struct ctl_qp_op *op);
+	/* modify */
+	uint32_t mask;
+	unsigned int next; /* state */
+	struct ring_ctrl_qp_attr ring;
+	struct verbs_qp_attr attr;
+	bool has_neigh; /* attr.av.neigh is referenced, and not the QP's yet */
+	struct ctl_neigh_wait neigh_wait;
+	struct ctl_wait mem_wait;
+	struct ctl_cq_waiter cq_wait;
+};
+
+/** Queue an operation; ctl_qp_op_next() begins it when it is its turn. 0 or -ENOMEM. */
+int ctl_qp_op_add(struct ctl_qp *qp, struct ctl_elem e, void (*begin)(struct ctl_qp_op *op));
+/** May free the QP. */
+void ctl_qp_op_next(struct ctl_qp *qp);
+/** The operation has ended; the next begins. May free the QP, unless called from begin(). */
+void ctl_qp_op_done(struct ctl_qp_op *op, int status);
+void ctl_qp_send(struct ctl_qp *qp, enum worker_msg_type type,
+		 void (*replied)(struct worker_device *d, struct ctl_msg *m));
+unsigned int ctl_qp_state(const struct ctl_qp *qp);
+/** Its worker has let it go. */
+void ctl_qp_unbound(struct ctl_qp *qp);
+/** It dies: an operation that waits for a neighbour fails now. */
+void ctl_qp_cancel_wait(struct ctl_qp *qp);
+void ctl_qp_free(struct ctl_qp *qp);
+
+static inline struct ctl_qp *
+ctl_qp_of_msg(struct ctl_msg *m)
+{
+	return (struct ctl_qp *)((uint8_t *)m - offsetof(struct ctl_qp, msg));
+}
+
+#endif /* CTL_QP_H */

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rnicctl and telemetry see of the control thread's objects. */
+#include <errno.h>
+#include <string.h>
+
+#include "ctl_priv.h"
+#include "ctl_qp.h"
+
+struct show {
+	struct worker_device *d;
+	const struct worker_show *out;
+	uint32_t skip, max, given;
+};
+
+/* Begin the next object: false, it is one to be left out. */
+static bool
+show_begin(struct show *s)
+{
+	if (s->skip > 0) {
+		s->skip--;
+		return false;
+	}
+	if (s->given >= s->max)
+		return false;
+	s->given++;
+	s->out->begin(s->out->arg);
+	return true;
+}
+
+static void
+num(struct show *s, const char *key, uint64_t value)
+{
+	s->out->num(s->out->arg, key, value);
+}
+
+static void
+str(struct show *s, const char *key, const char *value)
+{
+	s->out->str(s->out->arg, key, value);
+}
+
+static void
+end(struct show *s)
+{
+	s->out->end(s->out->arg);
+}
+
+static void
+show_contexts(struct show *s)
+{
+	static const char *const names[] = {
+		[CTL_CLIENT_NEW] = "new",
+		[CTL_CLIENT_HELLO] = "hello",
+		[CTL_CLIENT_OPEN] = "open",
+		[CTL_CLIENT_DYING] = "dying",
+	};
+	struct ctl_client *c;
+
+	TAILQ_FOREACH(c, &s->d->clients, link) {
+		if (!show_begin(s))
+			continue;
+		num(s, "context", c->id);
+		num(s, "pid", (uint64_t)c->pid);
+		num(s, "uid", c->uid);
+		str(s, "state", names[c->state]);
+		num(s, "arenas", c->num_arenas);
+		num(s, "bells", c->bells_used - c->num_bell_free);
+		num(s, "unsent_bytes", c->out_bytes);
+		end(s);
+	}
+}
+
+/* Each object of a kind, client by client. */
+static void
+show_objects(struct show *s, enum ctl_kind kind, void (*fill)(struct show *s, struct ctl_obj *o))
+{
+	struct ctl_client *c;
+	struct ctl_obj *o;
+
+	TAILQ_FOREACH(c, &s->d->clients, link) {
+		TAILQ_FOREACH(o, &c->objs[kind], link) {
+			if (!show_begin(s))
+				continue;
+			num(s, "context", c->id);
+			fill(s, o);
+			end(s);
+		}
+	}
+}
+
+static void
+fill_pd(struct show *s, struct ctl_obj *o)
+{
+	num(s, "pd", ctl_obj_handle(o));
+	num(s, "users", o->refs);
+}
+
+static void
+fill_mr(struct show *s, struct ctl_obj *o)
+{
+	static const char *const how[] = {
+		[RING_MR_ARENA] = "arena",
+		[RING_MR_MAPPED] = "mapped",
+		[RING_MR_COPIED] = "copied",
+	};
+	const struct ctl_mr *m = (const struct ctl_mr *)o;
+
+	/* The secret part of the key is of no use to an operator. */
+	num(s, "index", ctl_obj_handle(o) >> 8);
+	num(s, "pd", ctl_obj_handle(&m->pd->o));
+	str(s, "type", m->window ? "window" : "region");
+	if (m->window)
+		return;
+	num(s, "address", m->addr);
+	num(s, "length", m->length);
+	num(s, "iova", m->iova);
+	num(s, "access", m->access);
+	str(s, "memory", how[m->how]);
+}
+
+static void
+fill_cq(struct show *s, struct ctl_obj *o)
+{
+	const struct ctl_cq *cq =
+		(const struct ctl_cq *)((const uint8_t *)o - offsetof(struct ctl_cq, o));
+
+	num(s, "cqn", ctl_obj_handle(o));
+	num(s, "entries", cq->entries);
+	num(s, "rings", cq->num_subs);
+	num(s, "users", o->refs);
+	num(s, "overrun", atomic_load(&cq->vcq->overrun));
+}
+
+static void
+fill_qp(struct show *s, struct ctl_obj *o)
+{
+	const struct ctl_qp *qp = (const struct ctl_qp *)o;
+	char text[NET_IP_TEXT];
+	struct net_ip peer = net_ip_from_bytes(qp->attr.av.dgid.raw);
+	struct roce_qp_info info;
+
+	num(s, "qpn", ctl_obj_handle(o));
+	str(s, "type", qp->type == RING_QPT_RC ? "RC" : "UC");
+	str(s, "state", verbs_qp_state_name(ctl_qp_state(qp)));
+	num(s, "pd", ctl_obj_handle(&qp->pd->o));
+	if (!qp->bound)
+		return;
+	/* Numbers that the worker changes meanwhile: each is whole, together they may not fit. */
+	roce_qp_get_info(qp->vqp, &info);
+	num(s, "worker", qp->worker);
+	str(s, "peer", net_ip_format(&peer, text));
+	num(s, "dest_qpn", info.dest_qpn);
+	num(s, "epsn", info.epsn);
+	num(s, "sq_psn", info.sq_psn);
+	num(s, "una_psn", info.una_psn);
+	num(s, "inflight_bytes", info.inflight_bytes);
+	num(s, "retransmits", info.retransmits);
+	num(s, "timeouts", info.timeouts);
+	num(s, "naks_sent", info.naks_sent);
+	num(s, "naks_rcvd", info.naks_rcvd);
+	num(s, "rnrs_sent", info.rnrs_sent);
+	num(s, "rnrs_rcvd", info.rnrs_rcvd);
+}
+
+static void
+show_ports(struct show *s)
+{
+	char text[NET_IP_TEXT];
+
+	for (uint32_t i = 0; i < s->d->sh.num_ports; i++) {
+		const struct ctl_port *p = &s->d->port[i];
+
+		if (!show_begin(s))
+			continue;
+		num(s, "port", i + 1);
+		str(s, "name", p->netdev);
+		str(s, "link", p->up ? "up" : "down");
+		num(s, "mbps", p->mbps);
+		num(s, "mtu", p->mtu);
+		num(s, "path_mtu", 128u << ctl_mtu_of(p->mtu));
+		for (uint32_t g = 0; g < CTL_GIDS; g++) {
+			if (p->gids[g].used)
+				str(s, "gid", net_ip_format(&p->gids[g].ip, text));
+		}
+		end(s);
+	}
+}
+
+static void
+show_memory(struct show *s)
+{
+	struct ctl_user *u;
+
+	LIST_FOREACH(u, &s->d->users, link) {
+		if (!show_begin(s))
+			continue;
+		num(s, "uid", u->uid);
+		num(s, "contexts", u->clients);
+		num(s, "bytes", u->bytes);
+		num(s, "limit", s->d->cfg.quota_arena_bytes);
+		for (int k = 0; k < CTL_KINDS; k++)
+			num(s, ctl_kind_name[k], u->count[k]);
+		end(s);
+	}
+}
+
+static void
+show_neigh(void *arg, const struct net_neigh *n, uint32_t refs)
+{
+	struct show *s = arg;
+	char text[NET_IP_TEXT], mac[RTE_ETHER_ADDR_FMT_SIZE];
+	uint64_t l2 = atomic_load_explicit(&n->l2, memory_order_relaxed);
+	struct rte_ether_addr addr = net_neigh_l2_mac(l2);
+
+	if (!show_begin(s))
+		return;
+	rte_ether_format_addr(mac, sizeof(mac), &addr);
+	num(s, "port", n->port + 1u);
+	str(s, "address", net_ip_format(&n->ip, text));
+	num(s, "vlan", n->vid);
+	str(s, "state", net_neigh_state_name(net_neigh_l2_state(l2)));
+	str(s, "mac", mac);
+	num(s, "users", refs);
+	end(s);
+}
+
+static void
+show_neighbours(struct show *s)
+{
+	for (uint32_t i = 0; i < s->d->sh.num_ports; i++)
+		net_neigh_walk(s->d->port[i].neighs, show_neigh, s);
+}
+
+static void
+show_routes(struct show *s)
+{
+	const struct net_route_view *v = net_route_get(&s->d->routes);
+	char text[NET_IP_TEXT];
+
+	for (uint32_t i = 0; v != NULL && i < net_route_count(v); i++) {
+		const struct net_route *r = net_route_at(v, i);
+
+		if (!show_begin(s))
+			continue;
+		str(s, "prefix", net_ip_format(&r->prefix, text));
+		num(s, "length", net_ip_is_v4(&r->prefix) && r->plen >= NET_PREFIX_V4
+					 ? r->plen - NET_PREFIX_V4
+					 : r->plen);
+		if (!net_ip_is_zero(&r->gateway))
+			str(s, "gateway", net_ip_format(&r->gateway, text));
+		num(s, "port", r->port + 1u);
+		end(s);
+	}
+}
+
+int
+worker_show(struct worker_device *d, const char *kind, uint32_t skip, uint32_t max,
+	const struct worker_show *out)
+{
+	struct show s = {.d = d, .out = out, .skip = skip, .max = max};
+
+	if (strcmp(kind, "workers") == 0)
+		return worker_show_workers(&d->sh, skip, max, out);
+	if (strcmp(kind, "counters") == 0)
+		return worker_show_counters(&d->sh, skip, max, out);
+	if (strcmp(kind, "contexts") == 0)
+		show_contexts(&s);
+	else if (strcmp(kind, "pds") == 0)
+		show_objects(&s, CTL_PD, fill_pd);
+	else if (strcmp(kind, "mrs") == 0)
+		show_objects(&s, CTL_MR, fill_mr);
+	else if (strcmp(kind, "cqs") == 0)
+		show_objects(&s, CTL_CQ, fill_cq);
+	else if (strcmp(kind, "qps") == 0)
+		show_objects(&s, CTL_QP, fill_qp);
+	else if (strcmp(kind, "ports") == 0)
+		show_ports(&s);
+	else if (strcmp(kind, "memory") == 0)
+		show_memory(&s);
+	else if (strcmp(kind, "neighbours") == 0)
+		show_neighbours(&s);
+	else if (strcmp(kind, "routes") == 0)
+		show_routes(&s);
+	else
+		return -ENOENT;
+	return (int)s.given;
+}
