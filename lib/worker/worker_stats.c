@@ -4,7 +4,7 @@
 
 #include "worker_priv.h"
 
-const COUNTERS_TABLE(worker_counter_desc, WORKER_COUNTERS);
+COUNTERS_TABLE(worker_counter_desc, WORKER_COUNTERS);
 
 /** Its engines' counters are plain words of one writer: read whole, perhaps a moment old. */
 #define peek(v) __atomic_load_n(v, __ATOMIC_RELAXED)

@@ -326,7 +326,7 @@ exchange(struct end *e, bool server)
 {
 	struct address own = own_address(e), peer;
 	char line[128], done[sizeof("done")];
-	unsigned long long addr;
+	unsigned long long addr = 0;
 
 	if (server) {
 		recv_address(e, &peer);
