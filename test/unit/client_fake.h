@@ -114,11 +114,15 @@ fake_send(struct fake *f, struct ring_ctrl_hdr *h, const int *fds, unsigned int 
 		shutdown(f->sock, SHUT_RDWR);
 		return;
 	}
+	if (h->num_fds > num_fds)
+		fds = f->kick; /* descriptors that nobody asked for */
 	while ((rc = ring_ctrl_send(f->sock, h, (size_t)len, fds)) == -EAGAIN) {
 		struct pollfd p = {.fd = f->sock, .events = POLLOUT};
 
 		poll(&p, 1, -1);
 	}
+	if (rc)
+		shutdown(f->sock, SHUT_RDWR);
 }
 
 static inline void
