@@ -135,7 +135,7 @@ device_open(struct rnicd *r, struct rnicd_error *err)
 	r->dev = worker_device_create(&wc, &why);
 	if (r->dev == NULL)
 		return rnicd_fail(err, "device '%s': %s", c->name, why);
-	if (rnicd_addrs_apply(r, err) < 0 || rnicd_files_unlink_stale(r, err) < 0)
+	if (rnicd_addrs_apply(r, err) < 0)
 		return -1;
 	rc = worker_ctl_listen(r->dev, c->socket);
 	if (rc < 0)
@@ -183,8 +183,9 @@ workers_stop(struct rnicd *r)
 static int
 start(struct rnicd *r, struct rnicd_error *err)
 {
-	if (rnicd_port_conflicts(&r->conf, err) < 0 || rnicd_priv_check(&r->conf, err) < 0 ||
-	    rnicd_huge_decide(r, err) < 0 || rnicd_eal_init(r, err) < 0)
+	if (rnicd_files_unlink_stale(r, err) < 0 || rnicd_port_conflicts(&r->conf, err) < 0 ||
+	    rnicd_priv_check(&r->conf, err) < 0 || rnicd_huge_decide(r, err) < 0 ||
+	    rnicd_eal_init(r, err) < 0)
 		return -1;
 	if (rnicd_ports_open(r, err) < 0 || rnicd_priv_drop(r, err) < 0)
 		return -1;

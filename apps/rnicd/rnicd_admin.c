@@ -286,7 +286,7 @@ rnicd_admin_open(struct rnicd *r, struct rnicd_error *err)
 	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", r->conf.admin);
 	a->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (a->fd < 0 || bind(a->fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0 ||
-	    chmod(sun.sun_path, 0600) < 0 || listen(a->fd, MAX_CONNS) < 0 ||
+	    chmod(sun.sun_path, 0600) < 0 || listen(a->fd, 128) < 0 ||
 	    epoll_ctl(r->epfd, EPOLL_CTL_ADD, a->fd, &ev) < 0)
 		return rnicd_fail(err, "cannot listen on %s: %s", r->conf.admin, strerror(errno));
 	return 0;

@@ -356,13 +356,15 @@ log_args(const struct eal_args *a)
 int
 rnicd_eal_init(struct rnicd *r, struct rnicd_error *err)
 {
-	static struct eal_args a; /* EAL keeps pointers into its arguments */
+	/* EAL keeps pointers into its arguments, and changes their order */
+	static struct eal_args a, given;
 
 	if (compose(r, &a, err) < 0)
 		return -1;
 	log_args(&a);
 	r->eal = true;
-	if (rte_eal_init(a.argc, a.argv) < 0)
+	given = a;
+	if (rte_eal_init(given.argc, given.argv) < 0)
 		return rnicd_fail(err, "DPDK does not start (%s); see its messages above",
 				  rte_strerror(rte_errno));
 	if (rte_lcore_count() < r->conf.workers + 1)
