@@ -55,11 +55,11 @@ line_kind(char *line, char **name)
 }
 
 /*
- * Line number of a key of the section with that number (from 0), or of the section's head when
- * key is NULL; 0 when it cannot be found.
+ * Line number of a key of the section with that number (from 0), the nth of that name (from 1);
+ * or of the section's head when key is NULL. 0 when it cannot be found.
  */
 static unsigned int
-find_line(const char *path, int section, const char *key)
+find_line(const char *path, int section, const char *key, int nth)
 {
 	FILE *f = fopen(path, "re");
 	char line[1024], *name;
@@ -73,8 +73,8 @@ find_line(const char *path, int section, const char *key)
 		at += kind == '[';
 		if (at != section)
 			continue;
-		if (kind == (key == NULL ? '[' : '=') && (key == NULL || strcmp(name, key) == 0))
-			found = n;
+		if (key == NULL ? kind == '[' : kind == '=' && strcmp(name, key) == 0)
+			found = --nth == 0 ? n : 0;
 	}
 	if (f != NULL)
 		fclose(f);
@@ -152,6 +152,17 @@ load_port_device(struct rnicd_port_conf *p, const char *name,
 	return rnicd_fail(err, "port '%s' has no device = KIND:DEVICE", name);
 }
 
+/* Which of the entries with its name this is, from 1. */
+static int
+occurrence(const struct rte_cfgfile_entry *e, int i)
+{
+	int n = 1;
+
+	for (int k = 0; k < i; k++)
+		n += strcmp(e[k].name, e[i].name) == 0;
+	return n;
+}
+
 static int
 load_section(struct rnicd_conf *c, const char *path, struct rte_cfgfile *cf, int index,
 	     struct rnicd_error *err)
@@ -165,22 +176,22 @@ load_section(struct rnicd_conf *c, const char *path, struct rte_cfgfile *cf, int
 	if (port == NULL && strcmp(section, "device") != 0 && strcmp(section, "limits") != 0) {
 		rnicd_fail(err, "no section is called [%s]; there are [device], [limits] and "
 			   "[port NAME]", section);
-		return rnicd_fail_prefix(err, "%s:%u: ", path, find_line(path, index, NULL));
+		return rnicd_fail_prefix(err, "%s:%u: ", path, find_line(path, index, NULL, 1));
 	}
 	if (n > 64 || n < 0)
 		return rnicd_fail(err, "%s:%u: more than 64 keys in a section", path,
-				  find_line(path, index, NULL));
+				  find_line(path, index, NULL, 1));
 	n = rte_cfgfile_section_entries_by_index(cf, index, section, e, n);
 	if (port != NULL) {
 		if (c->num_ports == RNICD_MAX_PORTS)
 			return rnicd_fail(err, "%s:%u: more than %d ports", path,
-					  find_line(path, index, NULL), RNICD_MAX_PORTS);
+					  find_line(path, index, NULL, 1), RNICD_MAX_PORTS);
 		p = &c->port[c->num_ports++];
 		if (load_port_device(p, port, e, n, err) < 0) {
-			unsigned int line = find_line(path, index, "device");
+			unsigned int line = find_line(path, index, "device", 1);
 
 			return rnicd_fail_prefix(err, "%s:%u: ", path,
-				line != 0 ? line : find_line(path, index, NULL));
+				line != 0 ? line : find_line(path, index, NULL, 1));
 		}
 	}
 	for (int i = 0; i < n; i++) {
@@ -188,7 +199,8 @@ load_section(struct rnicd_conf *c, const char *path, struct rte_cfgfile *cf, int
 			continue;
 		if (load_entry(c, p, section, &e[i], err) < 0)
 			return rnicd_fail_prefix(err, "%s:%u: ", path,
-						 find_line(path, index, e[i].name));
+						 find_line(path, index, e[i].name,
+							   occurrence(e, i)));
 	}
 	return 0;
 }

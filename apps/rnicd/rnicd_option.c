@@ -199,7 +199,7 @@ set_value(struct rnicd_conf *c, const struct option_def *d, const char *v,
 	  struct rnicd_error *err)
 {
 	void *field = (char *)c + d->offset;
-	enum rnicd_tri t;
+	enum rnicd_tri t = RNICD_AUTO;
 	uint64_t n;
 
 	switch (d->type) {

@@ -37,7 +37,7 @@ netdev_mtu(const char *name)
 	struct ifreq ifr = {0};
 	uint32_t mtu = 1500;
 
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%.*s", IFNAMSIZ - 1, name);
 	if (fd >= 0 && ioctl(fd, SIOCGIFMTU, &ifr) == 0 && ifr.ifr_mtu > 0)
 		mtu = (uint32_t)ifr.ifr_mtu;
 	if (fd >= 0)
