@@ -119,13 +119,13 @@ take_bells(struct worker *w, struct worker_ctx_at *at)
 	return arg.found;
 }
 
-/** Quiet for long: need_kick, a last look, then off the list. @return whether it is off. */
+/**
+ * Quiet for long: need_kick, a last look, then off the list. No scan is half done, or there
+ * would have been something this time. @return whether it is off.
+ */
 static bool
 try_idle(struct worker *w, struct worker_ctx_at *at)
 {
-	for (uint32_t i = 0; i < at->num_chunks; i++)
-		if (at->scan[i].top || at->scan[i].mid)
-			return false;
 	if (!ring_kick_idle(at->daemon, at->chunk, at->num_chunks))
 		return false;
 	at->idle = true;

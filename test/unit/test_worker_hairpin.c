@@ -285,6 +285,8 @@ START_TEST(hairpin__two_workers)
 	/* Straight to the owner: nobody in between. */
 	ck_assert_uint_eq(fx_count(&f, 1, WORKER_C_HANDOVER_RX), 0);
 	ck_assert_uint_gt(fx_count(&f, 2, WORKER_C_HANDOVER_RX), 4);
+	for (uint32_t w = 0; w < 3; w++)
+		ck_assert_uint_eq(roce_counters(f.s.worker[w]->roce)[ROCE_C_RX_HANDOFF], 0);
 	drop_context();
 	fx_stop(&f);
 }
