@@ -187,6 +187,8 @@ open_ethdev(struct pmd_port *p, const struct pmd_port_config *cfg)
 		return rc;
 	accept_groups(p);
 	rte_eth_macaddr_get(p->ethdev, &p->mac);
+	if (rte_is_zero_ether_addr(&p->mac)) /* net_ring has none; neighbours must tell us apart */
+		rte_eth_random_addr(p->mac.addr_bytes);
 	return 0;
 }
 
