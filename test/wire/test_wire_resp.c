@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Responder rules, each named by its item of the conformance list in docs/wire.md. */
+#include <errno.h>
+
 #include "wire.h"
 
 #define ACK31 roce_syn_ack(ROCE_CREDIT_CODE_NONE)
