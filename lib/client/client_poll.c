@@ -93,14 +93,16 @@ static inline bool
 wq_complete(struct rnic_wq *q, uint32_t index, uint64_t *wr_id)
 {
 	const struct rnic_wq_entry *e;
+	uint32_t end;
 
 	if (!q->capacity)
 		return false;
 	e = &q->entries[index & q->mask];
-	if (e->index != index || (int32_t)(index - q->head) < 0)
+	if (__atomic_load_n(&e->index, __ATOMIC_RELAXED) != index || (int32_t)(index - q->head) < 0)
 		return false;
-	*wr_id = e->wr_id;
-	__atomic_store_n(&q->head, e->end, __ATOMIC_RELEASE); /* pairs with rnic_wq_get() */
+	*wr_id = __atomic_load_n(&e->wr_id, __ATOMIC_RELAXED);
+	end = __atomic_load_n(&e->end, __ATOMIC_RELAXED);
+	__atomic_store_n(&q->head, end, __ATOMIC_RELEASE); /* pairs with rnic_wq_get() */
 	return true;
 }
 

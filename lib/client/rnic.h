@@ -793,9 +793,11 @@ rnic_wq_get(struct rnic_wq *q, uint64_t wr_id, uint32_t n)
 		index + n - __atomic_load_n(&q->head, __ATOMIC_ACQUIRE) > q->capacity)
 		return NULL;
 	e = &q->entries[index & q->mask];
-	e->wr_id = wr_id;
-	e->index = index;
-	e->end = index + n;
+	/* The order comes from the daemon, which completes what it was given; but a wrong one may
+	 * complete this now, so the poller's look at it must be no race. */
+	__atomic_store_n(&e->wr_id, wr_id, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->index, index, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->end, index + n, __ATOMIC_RELAXED);
 	q->tail = index + n;
 	return q->slots + (size_t)(index & q->mask) * RNIC_SLOT_SIZE;
 }
