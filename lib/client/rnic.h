@@ -22,7 +22,7 @@ extern "C" {
 
 #define RNIC_VERSION_MAJOR 0
 #define RNIC_VERSION_MINOR 1
-#define RNIC_DEFAULT_PATH "/run/rnicd/rnicd.sock" /* or the environment's RNIC_SOCKET */
+#define RNIC_DEFAULT_PATH "/run/softrnic/rnic0.sock" /* or the environment's RNIC_SOCKET */
 #define RNIC_NAME_LEN 32
 
 struct rnic_context;
