@@ -438,6 +438,7 @@ child(struct fake_set *s)
 	struct rnic_recv_wr rwr = {.wr_id = 1};
 	struct rnic_async_event ev;
 	struct rnic_pd *pd;
+	unsigned char page;
 	struct rnic_wc wc;
 	int bad = 0;
 
@@ -449,6 +450,9 @@ child(struct fake_set *s)
 	bad |= (rnic_close(s->ctx) != -EPERM) << 5;
 	bad |= (rnic_get_async_event(s->ctx, &ev) != -EPERM) << 6;
 	bad |= (rnic_sq_get(s->qp, 1, 1) != NULL) << 7;
+	/* nor could a stray store reach the parent's rings */
+	if (mincore((void *)((uintptr_t)s->qp->sq.slots & ~4095ul), 4096, &page) == 0)
+		bad = 255;
 	return bad;
 }
 
