@@ -19,6 +19,10 @@ BAD = ('badkey-write badkey-read badkey-fadd badvar-write badvar-read oob-write:
        'oob-read:64 noperm-write noperm-read noperm-fadd toolong rnrfail').split()
 
 
+LOSSY = 'write:65536*8 read:65536*4 send:3000*16 fadd*16 cas*4 writeimm:3000 read:200 send:65536'.split()
+NETEM = 'loss 2% duplicate 1% delay 500us reorder 3%'
+
+
 class Wire:
     """rnic-wire on a port of the network."""
 
@@ -60,6 +64,19 @@ class Wire:
             raise interop.Fault(f'{" ".join(ops)}: status {rc}\nours: {p.output()}\nguest: {log}')
 
 
+def lossy(net, guest, wire, opts):
+    """What the guest sends is lost, doubled and mixed up: requests, answers, both roles."""
+    guest.run(f'tc qdisc add dev eth0 root netem {NETEM}')
+    before = guest.counters()
+    # An emulated guest on a busy host pauses for longer than the usual timeout.
+    wire.initiator(guest, LOSSY, (*opts, '-t', 16), peer_opts=' '.join(map(str, opts)))
+    wire.responder(guest, LOSSY, opts, peer_opts=' '.join(map(str, (*opts, '-t', 16))))
+    guest.run('tc qdisc del dev eth0 root')
+    after = guest.counters()
+    print(f'{wire.kind} mtu {net.mtu}: with loss: ok; rxe\'s counters:',
+          {k: v - before[k] for k, v in after.items() if v != before[k]}, flush=True)
+
+
 def run(exe, kind, mtu):
     path_mtu = 4096 if mtu >= 4200 else 1024
     m = ('-M', path_mtu)
@@ -76,6 +93,7 @@ def run(exe, kind, mtu):
             wire.initiator(guest, [op])
             wire.responder(guest, [op])
         print(f'{kind} mtu {mtu}: {len(BAD)} operations that must fail, both roles: ok', flush=True)
+        lossy(net, guest, wire, m)
         cap.stop()
         frames = cap.check(sources=[interop.OUR_IP, interop.OUR_IP6])
         if guest.bad_icrc():

@@ -9,6 +9,7 @@
  * first address. This file has the port, the worker's thread and a small control thread.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include <rte_ring.h>
 
 #include "wire.h"
+#include "worker_priv.h"
 
 #define POOL 8191
 #define ROOM (RTE_PKTMBUF_HEADROOM + 9216)
@@ -321,6 +323,17 @@ start_worker(void)
 		fail("no threads");
 }
 
+/** What the engine counted, for the one who looks at a failure. */
+static void
+print_counters(void)
+{
+	const uint64_t *c = roce_counters(wire.s.worker[0]->roce);
+
+	for (int i = 0; i < ROCE_C_COUNT; i++)
+		if (c[i] != 0)
+			printf("%s %" PRIu64 "\n", roce_counter_name((enum roce_counter)i), c[i]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -335,5 +348,7 @@ main(int argc, char **argv)
 	start_context();
 	printf("ready " RTE_ETHER_ADDR_PRT_FMT "\n",
 	       RTE_ETHER_ADDR_BYTES((struct rte_ether_addr *)wire.port.mac));
-	return peer_qp_main(argc - n - 2, argv + n + 2);
+	n = peer_qp_main(argc - n - 2, argv + n + 2);
+	print_counters();
+	return n;
 }
