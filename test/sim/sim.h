@@ -72,6 +72,7 @@ unsigned int sim_profile_count(void);
 struct sim_opts {
 	const char *trace, *pcap; /* files, or NULL */
 	uint32_t max_ops;	  /* 0: as the profile says */
+	const char *extra;	  /* more of the command line that replays */
 	bool stats, json, quiet;
 };
 
@@ -256,7 +257,7 @@ struct sim_ep {
 	uint32_t recv_head, recv_tail;
 	struct sim_msg msg[SIM_OPS]; /* sent by it, not yet told by the peer's CQ */
 	uint32_t msg_head, msg_tail;
-	uint64_t disturb_at;
+	uint64_t disturb_at, kill_at, killed_step;
 	uint64_t completed, failed, received;
 };
 
@@ -363,6 +364,7 @@ void sim_ep_qp_destroy(struct sim_ep *ep);
 /* sim_key.c */
 void sim_keys_make(struct sim_ep *ep);
 void sim_keys_drop(struct sim_ep *ep);
+void sim_windows_drop(struct sim_ep *ep);
 struct sim_key *sim_key_pick(struct sim_ep *ep, uint32_t access);
 /** Take a key away under traffic, or finish taking it away. */
 void sim_keys_disturb(struct sim_ep *ep);

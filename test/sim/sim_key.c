@@ -110,7 +110,87 @@ void
 sim_keys_drop(struct sim_ep *ep)
 {
 	while (ep->num_keys)
+		key_drop(ep, &ep->key[--ep->num_keys]); /* windows before their region */
+}
+
+void
+sim_windows_drop(struct sim_ep *ep)
+{
+	while (ep->key[ep->num_keys - 1].kind == KEY_WINDOW)
 		key_drop(ep, &ep->key[--ep->num_keys]);
+}
+
+/** A copier must not be at work on a key that is not busy. */
+static void
+check_no_copier(const struct sim_ep *ep, uint32_t key)
+{
+	for (const struct sim_io *e = ep->node->ios; e; e = e->next)
+		for (uint32_t i = 0; i < e->io->num; i++)
+			if (e->io->piece[i].key == key)
+				sim_fail(ep->s, "key %08x is not busy, but a copier uses it", key);
+}
+
+void
+sim_keys_disturb(struct sim_ep *ep)
+{
+	struct sim_key *k = &ep->key[1];
+
+	if (ep->node->strict || k->access == MR_LOCAL_WRITE || k->kind == KEY_WINDOW)
+		return;
+	if (k->killed) {
+		if (ep->node->steps == ep->killed_step || mr_busy(ep->node->mrs, k->key))
+			return;
+		check_no_copier(ep, k->key);
+		key_drop(ep, k);
+		key_register(ep, k);
+		return;
+	}
+	if (ep->kill_at > ep->s->now)
+		return;
+	if (ep->kill_at) {
+		sim_note(ep->s, "ep %u: key %08x is taken away", ep->id, k->key);
+		ep->causes |= CAUSE_MEMORY;
+		ep->peer->causes |= CAUSE_MEMORY;
+		if (mr_kill(ep->node->mrs, k->key))
+			sim_fail(ep->s, "mr_kill of %08x", k->key);
+		k->alive = false;
+		k->killed = true;
+		ep->killed_step = ep->node->steps;
+	}
+	ep->kill_at = ep->s->now + rng_below(&ep->rng, 20000) * SIM_US;
+}
+
+/**
+ * A bound window of type 2B, as a BIND_MW would leave it: all of the first region, through this
+ * endpoint's QP. Nothing is in flight that names the new key, so the fields may be written.
+ */
+struct sim_key *
+sim_key_window(struct sim_ep *ep)
+{
+	struct mr_desc d = {.type = MR_TYPE_WINDOW_2B, .pd = ep->pd, .owner = ep};
+	struct sim_key *k = &ep->key[ep->num_keys];
+	struct mr *mr, *parent = mr_slot(ep->node->mrs, ep->key[0].key);
+
+	if (ep->num_keys == SIM_KEYS || !mr_bound_get(parent))
+		return NULL;
+	*k = (struct sim_key){.access = MR_REMOTE_WRITE | MR_REMOTE_READ, .kind = KEY_WINDOW,
+			      .iova = ep->key[0].iova};
+	if (mr_register(ep->node->mrs, &d, &k->key))
+		sim_fail(ep->s, "mr_register of a window");
+	mr = mr_slot(ep->node->mrs, k->key);
+	mr->iova = k->iova;
+	mr->length = parent->length;
+	mr->base = parent->base;
+	mr->segs = parent->segs;
+	mr->lane = parent->lane;
+	mr->parent = parent;
+	mr->qpn = ep->qpn;
+	mr->pd_mask = mr->qpn_mask = UINT32_MAX;
+	atomic_store_explicit(&mr->word,
+			      mr_word(k->key, k->access, MR_TYPE_WINDOW_2B, MR_STATE_VALID),
+			      memory_order_release);
+	ep->num_keys++;
+	return k;
 }
 
 struct sim_key *

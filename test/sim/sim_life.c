@@ -193,6 +193,7 @@ static void
 revive(struct sim_ep *ep)
 {
 	sim_adopt(ep, PART_TGT * ep->part_size, ep->part_size);
+	sim_windows_drop(ep);
 	ep->msg_head = ep->msg_tail;
 	ep->recv_at = SIM_NEVER;
 	ep->post_at = ep->s->now;
