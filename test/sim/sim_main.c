@@ -67,6 +67,18 @@ crashed(int sig)
 	raise(sig);
 }
 
+static void
+start(void)
+{
+	if (sim_start()) {
+		fprintf(stderr, "rnic-sim: no EAL\n");
+		exit(2);
+	}
+	signal(SIGSEGV, crashed);
+	signal(SIGABRT, crashed);
+	signal(SIGBUS, crashed);
+}
+
 static const struct sim_profile *
 profile_of(const struct cli *c, uint64_t seed)
 {
@@ -110,6 +122,7 @@ run_apart(const struct cli *c, uint64_t seed)
 		exit(2);
 	}
 	if (pid == 0) {
+		start(); /* not before: EAL's memory is shared with children */
 		run_seed(c, seed);
 		fflush(stdout);
 		_exit(0);
@@ -299,17 +312,11 @@ main(int argc, char **argv)
 			 c.bug);
 	c.opts.extra = c.extra;
 	set_bug(c.bug);
-	if (sim_start()) {
-		fprintf(stderr, "rnic-sim: no EAL\n");
-		return 2;
-	}
-	signal(SIGSEGV, crashed);
-	signal(SIGABRT, crashed);
-	signal(SIGBUS, crashed);
 	if (c.shrink)
 		return shrink(&c);
 	if (c.keep_going)
 		return keep_going(&c);
+	start();
 	for (uint64_t i = c.first; i <= c.last; i++)
 		run_seed(&c, i);
 	printf("%" PRIu64 " seeds passed\n", c.last - c.first + 1);
