@@ -81,9 +81,21 @@ run_parked(struct roce *r, struct roce_qp *qp)
 	return roce_tx_unpark(r, qp) ? VERBS_RUN_IDLE : VERBS_RUN_FULL;
 }
 
+/**
+ * In ERR. A completion gives memory back to the application, so none is made while a copier
+ * still writes for this QP: roce_io_done() goes on.
+ */
 static enum verbs_run
 run_flush(struct roce *r, struct roce_qp *qp)
 {
+	struct verbs_recv_done d = {.status = WC_WR_FLUSH_ERR};
+
+	if (qp->v.io[VERBS_RX])
+		return VERBS_RUN_WAIT;
+	if (qp->rwqe_used) {
+		qp->rwqe_used = false;
+		verbs_complete_recv(r->w, &qp->v, &qp->rwqe, &d);
+	}
 	return verbs_qp_flush(r->w, &qp->v, ROCE_FLUSH_CQES) ? VERBS_RUN_IDLE : VERBS_RUN_MORE;
 }
 
@@ -203,6 +215,11 @@ io_done_rx(struct roce *r, struct roce_qp *qp, int status, uint64_t original)
 
 	if (m == NULL)
 		return;
+	if (qp->v.state == RING_QPS_ERR) {
+		rte_pktmbuf_free(m);
+		verbs_run_add(r->w, &qp->v);
+		return;
+	}
 	roce_rx_reparse(&rx, qp, m);
 	if (roce_any(rx.p.info->mask, ROCE_REQUEST))
 		res = roce_resp_placed(r, &rx, status, original);

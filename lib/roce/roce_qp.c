@@ -181,34 +181,41 @@ roce_qp_reachable(struct roce *r, struct roce_qp *qp)
 	return false;
 }
 
-/** Let go of every packet; one that an io still writes or reads is that io's (its user). */
+/**
+ * Let go of every packet; one that an io still writes or reads is that io's (its user). With
+ * `keep` the placement under way stays the QP's.
+ */
 static void
-qp_drop_packets(struct roce *r, struct roce_qp *qp)
+qp_drop_packets(struct roce *r, struct roce_qp *qp, bool keep)
 {
+	struct verbs_io *placing = keep ? qp->v.io[VERBS_RX] : NULL;
 	struct rte_mbuf *m;
 
 	roce_hold_drop(r, qp, &qp->behind_hole);
 	roce_hold_drop(r, qp, &qp->early);
 	roce_hold_drop(r, qp, &qp->waiting);
-	m = roce_unhold_placing(r, qp);
+	m = placing ? NULL : roce_unhold_placing(r, qp);
 	if (m && qp->v.io[VERBS_RX] == NULL)
 		rte_pktmbuf_free(m);
 	if (qp->parked && qp->v.io[VERBS_TX] == NULL)
 		rte_pktmbuf_free(qp->parked);
 	qp->parked = NULL;
 	qp->inv_wait = false;
+	if (placing)
+		qp->v.io[VERBS_RX] = NULL;
 	verbs_io_abandon(&qp->v);
+	qp->v.io[VERBS_RX] = placing;
 }
 
 /** Off every list and timer of this worker. */
 static void
-qp_quiet(struct roce *r, struct roce_qp *qp)
+qp_quiet(struct roce *r, struct roce_qp *qp, bool keep)
 {
 	roce_ack_unlink(r, qp);
 	roce_neigh_unlink(r, qp);
 	wheel_cancel(&r->wheel, &qp->timer);
 	memset(qp->due, 0, sizeof(qp->due));
-	qp_drop_packets(r, qp);
+	qp_drop_packets(r, qp, keep);
 	qp->say = ROCE_SAY_NOTHING;
 	for (uint32_t i = 0; qp->res && i < qp->res->size; i++)
 		qp->res->e[i].pending = false;
@@ -220,16 +227,10 @@ qp_quiet(struct roce *r, struct roce_qp *qp)
 void
 roce_qp_fail(struct roce *r, struct roce_qp *qp)
 {
-	struct verbs_recv_done d = {.status = WC_WR_FLUSH_ERR};
-
 	if (qp->v.state == RING_QPS_ERR || qp->v.state == RING_QPS_RESET)
 		return;
 	roce_qp_set_state(qp, RING_QPS_ERR);
-	qp_quiet(r, qp);
-	if (qp->rwqe_used) {
-		qp->rwqe_used = false;
-		verbs_complete_recv(r->w, &qp->v, &qp->rwqe, &d);
-	}
+	qp_quiet(r, qp, true);
 	if (qp->v.srq)
 		r->w->host.event(r->w->host.ctx, VERBS_EVENT_QP_LAST_WQE_REACHED, &qp->v);
 	roce_count(r, ROCE_C_QP_ERRORS);
@@ -264,7 +265,7 @@ roce_qp_detach(struct roce *r, struct verbs_qp *v)
 {
 	struct roce_qp *qp = qp_of(v);
 
-	qp_quiet(r, qp);
+	qp_quiet(r, qp, false);
 	verbs_run_remove(r->w, v);
 	if (qp->rwqe_used)
 		verbs_rwqe_release(r->w, &qp->rwqe);

@@ -112,7 +112,8 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 	} else {
 		/* A READ whole: the peer has not seen it, and takes as many PSNs as it says. */
 		wqe = roce_wqe_find(qp, psn);
-		recovery_send_alone(r, qp, psn, wqe ? wqe->last_psn : psn);
+		recovery_send_alone(r, qp, psn,
+				    wqe && roce_wqe_has_response(wqe) ? wqe->last_psn : psn);
 	}
 }
 

@@ -201,6 +201,16 @@ revive(struct sim_ep *ep)
 		sim_ep_qp_create(ep);
 }
 
+/** After a RESET the memory is the application's when the copiers are done. */
+static bool
+copier_at_work(const struct sim_ep *ep)
+{
+	for (const struct sim_io *e = ep->node->ios; e; e = e->next)
+		if (e->io->lane == ep)
+			return true;
+	return false;
+}
+
 static uint64_t
 run_quiet(struct sim_ep *e)
 {
@@ -210,7 +220,7 @@ run_quiet(struct sim_ep *e)
 	if (e->phase_at > s->now)
 		return e->phase_at;
 	for (struct sim_ep *ep = e;; ep = e->peer) {
-		if (ep->node->dead || (ep->qp && !roce_qp_idle(ep->qp)))
+		if (ep->node->dead || (ep->qp && !roce_qp_idle(ep->qp)) || copier_at_work(ep))
 			return e->phase_at = s->now + 20 * SIM_US;
 		if (ep == e->peer)
 			break;

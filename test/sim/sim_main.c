@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -68,6 +69,13 @@ crashed(int sig)
 }
 
 static void
+die(const char *what, const char *arg)
+{
+	fprintf(stderr, "rnic-sim: %s '%s'\n", what, arg);
+	exit(2);
+}
+
+static void
 start(void)
 {
 	if (sim_start()) {
@@ -107,38 +115,52 @@ run_seed(const struct cli *c, uint64_t seed)
 	}
 }
 
-/** In a process of its own. @return whether it succeeded. */
-static bool
-run_apart(const struct cli *c, uint64_t seed)
+/**
+ * Seeds from `first` on in a process of its own, until one fails.
+ * @return the failed one, or last + 1.
+ */
+static uint64_t
+run_apart(const struct cli *c, uint64_t first, uint64_t last)
 {
+	static uint64_t *at;
 	pid_t pid;
 	int status;
 
+	if (at == NULL) {
+		at = mmap(NULL, sizeof(*at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			  0);
+		if (at == MAP_FAILED)
+			die("memory", "mmap");
+	}
 	fflush(stdout);
 	fflush(stderr);
+	*at = first;
 	pid = fork();
-	if (pid < 0) {
-		perror("fork");
-		exit(2);
-	}
+	if (pid < 0)
+		die("process", "fork");
 	if (pid == 0) {
 		start(); /* not before: EAL's memory is shared with children */
-		run_seed(c, seed);
+		for (; *at <= last; ++*at)
+			run_seed(c, *at);
 		fflush(stdout);
 		_exit(0);
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? last + 1 : *at;
 }
 
 static int
 keep_going(const struct cli *c)
 {
-	uint64_t failed = 0;
+	uint64_t failed = 0, at = c->first;
 
-	for (uint64_t i = c->first; i <= c->last; i++)
-		failed += !run_apart(c, i);
+	while ((at = run_apart(c, at, c->last)) <= c->last) {
+		failed++;
+		at++;
+		if (at > c->last)
+			break;
+	}
 	printf("%" PRIu64 " of %" PRIu64 " seeds failed\n", failed, c->last - c->first + 1);
 	return failed != 0;
 }
@@ -156,7 +178,7 @@ shrink(struct cli *c)
 	for (step = best / 2; step > 0; step = best > step ? step / 2 : step) {
 		while (best > step) {
 			c->opts.max_ops = best - step;
-			if (run_apart(c, c->first))
+			if (run_apart(c, c->first, c->first) > c->first)
 				break;
 			best -= step;
 		}
@@ -167,7 +189,7 @@ shrink(struct cli *c)
 	c->opts.max_ops = best;
 	snprintf(c->extra, sizeof(c->extra), " --ops %u", best);
 	printf("fails with --ops %u:\n", best);
-	return run_apart(c, c->first) ? 2 : 1;
+	return run_apart(c, c->first, c->first) > c->first ? 2 : 1;
 }
 
 static void
@@ -195,13 +217,6 @@ set_bug(unsigned int bug)
 		exit(2);
 	}
 #endif
-}
-
-static void
-die(const char *what, const char *arg)
-{
-	fprintf(stderr, "rnic-sim: %s '%s'\n", what, arg);
-	exit(2);
 }
 
 static void

@@ -464,8 +464,10 @@ sim_cq_poll(struct sim_cq *c, bool force)
 
 	if (!force && c->asleep && !c->notified)
 		return;
-	if (!force && s->prof->overrun && rng_below(&s->rng, 8))
+	if (!force && s->prof->overrun && rng_below(&s->rng, 8)) {
+		sim_node_wake(n, s->now + 200 * SIM_US); /* a client that is slow */
 		return;
+	}
 	c->asleep = c->notified = false;
 	for (;;) {
 		while (cq_take(c, s, n))

@@ -232,7 +232,7 @@ host_run(struct sim_node *n)
 	while (n->ios && n->ios->at <= n->s->now) {
 		struct sim_io *e = n->ios;
 		struct verbs_io *io = e->io;
-		struct rte_mbuf *m = io->user;
+		void *user = io->user;
 		unsigned int dir = io->dir;
 		struct verbs_qp *qp;
 		uint64_t original;
@@ -246,8 +246,8 @@ host_run(struct sim_node *n)
 		qp = verbs_io_finish(&n->verbs, io, &status, &original);
 		if (qp)
 			roce_io_done(n->roce, qp, dir, status, original, n->s->now);
-		else if (m)
-			rte_pktmbuf_free(m); /* the QP has gone, its packet is ours */
+		else if (user)
+			roce_io_orphan(n->roce, user);
 	}
 }
 
