@@ -403,6 +403,8 @@ void roce_ack_enqueue(struct roce *r, struct roce_qp *qp);
 void roce_resp_io_failed(struct roce *r, struct roce_qp *qp, uint32_t psn);
 /** Say it now, if nothing is due before; false: no room. */
 bool roce_resp_speak(struct roce *r, struct roce_qp *qp);
+/** Whether another READ or atomic keeps to the depth that was agreed upon. */
+bool roce_res_room(struct roce_qp *qp);
 struct roce_res *roce_res_new(struct roce_qp *qp);
 struct roce_res *roce_res_find(struct roce_qp *qp, uint32_t psn);
 /** The newest PSN up to which a repeated SEND or WRITE may be acknowledged. */

@@ -129,8 +129,7 @@ resp_check_resource(struct resp *c)
 
 	if (resp_is(c, ROCE_NEEDS_RWQE))
 		return resp_take_rwqe(c);
-	if (resp_is(c, roce_or(ROCE_READ_REQ, ROCE_ATOMIC)) &&
-	    (qp->res == NULL || qp->res_pending >= qp->res->depth))
+	if (resp_is(c, roce_or(ROCE_READ_REQ, ROCE_ATOMIC)) && !roce_res_room(qp))
 		return RESP_ERR_INVALID; /* more than was agreed upon */
 	return RESP_LENGTH;
 }

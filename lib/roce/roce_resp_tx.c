@@ -14,18 +14,35 @@ res_at(const struct roce_qp *qp, uint32_t index)
 	return &qp->res->e[index & (qp->res->size - 1)];
 }
 
+/**
+ * The peer has `depth` requests out at most, the new one among them. What is older has been
+ * answered to its satisfaction; a repetition of it that is still due need not be sent.
+ */
+bool
+roce_res_room(struct roce_qp *qp)
+{
+	if (qp->res == NULL || qp->res->depth == 0)
+		return false;
+	for (uint32_t i = qp->res->depth; i <= qp->res->size; i++) {
+		struct roce_res *e = res_at(qp, qp->res_tail - i);
+
+		if (!e->pending)
+			continue;
+		if (!e->replay)
+			return false;
+		e->pending = false;
+		qp->res_pending--;
+	}
+	return true;
+}
+
 struct roce_res *
 roce_res_new(struct roce_qp *qp)
 {
-	struct roce_res *e;
-
-	if (qp->res == NULL || qp->res_pending >= qp->res->depth)
+	/* an atomic may have waited for its memory since there was room */
+	if (!roce_res_room(qp))
 		return NULL;
-	e = res_at(qp, qp->res_tail);
-	if (e->pending)
-		return NULL; /* more at once than was agreed upon */
-	qp->res_tail++;
-	return e;
+	return res_at(qp, qp->res_tail++);
 }
 
 struct roce_res *
