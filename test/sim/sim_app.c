@@ -256,9 +256,10 @@ draft_invalidate(struct sim_ep *ep, struct draft *d)
 {
 	struct sim_op *op = &d->op;
 	bool local = rng_below(&ep->rng, 2);
-	struct sim_key *k = local || !ep->peer->strict ? sim_key_window(local ? ep : ep->peer) : NULL;
+	struct sim_ep *owner = local ? ep : ep->peer;
+	struct sim_key *k = owner->strict ? NULL : sim_key_window(owner);
 
-	if (k == NULL || (local && ep->strict))
+	if (k == NULL)
 		return false;
 	op->inval = k;
 	op->opcode = local ? RING_WR_LOCAL_INV : RING_WR_SEND_WITH_INV;

@@ -29,13 +29,13 @@ zalloc(size_t n)
 static void
 ep_memory(struct sim_ep *ep)
 {
+	const int flags = MAP_SHARED | MAP_POPULATE;
 	int fd = memfd_create("sim", MFD_CLOEXEC);
 
 	if (fd < 0 || ftruncate(fd, ep->mem_size) < 0)
 		sim_fail(ep->s, "no memory for an endpoint");
-	ep->mem = mmap(NULL, ep->mem_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-	ep->alias = mmap(NULL, ep->mem_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-			 0);
+	ep->mem = mmap(NULL, ep->mem_size, PROT_READ | PROT_WRITE, flags, fd, 0);
+	ep->alias = mmap(NULL, ep->mem_size, PROT_READ | PROT_WRITE, flags, fd, 0);
 	close(fd);
 	if (ep->mem == MAP_FAILED || ep->alias == MAP_FAILED)
 		sim_fail(ep->s, "no memory for an endpoint");
@@ -114,9 +114,10 @@ sim_pair_new(struct sim *s, struct sim_node *a, struct sim_node *b)
 	static const uint32_t parts[] = {32768, 65536, 131072};
 	struct sim_ep *x = ep_new(s, a), *y = ep_new(s, b);
 	uint32_t mtu = 256u << rng_below(&s->rng, 5);
-	uint32_t part = s->prof->big && rng_below(&s->rng, 4) == 0 ? 4 * SIM_MAX_LEN
-								      : parts[rng_below(&s->rng, 3)];
+	uint32_t part = parts[rng_below(&s->rng, 3)];
 
+	if (s->prof->big && rng_below(&s->rng, 4) == 0)
+		part = 4 * SIM_MAX_LEN;
 	x->peer = y;
 	y->peer = x;
 	ep_draw(x, mtu, part);

@@ -35,7 +35,7 @@ static const char usage[] =
 	"  --fresh N         N seeds that nobody has tried; tells the first\n"
 	"  --profile NAME    what the runs are like; without it, all in turn by seed\n"
 	"  --list-profiles   their names\n"
-	"  --trace FILE      the newest events as text (-: stdout), when a seed fails or at the end\n"
+	"  --trace FILE      the newest events as text (-: stdout), when a seed fails or ends\n"
 	"  --pcap FILE       the packets among them\n"
 	"  --stats, --json   a line a seed\n"
 	"  --ops N           at most N requests an endpoint\n"
@@ -100,8 +100,8 @@ run_seed(const struct cli *c, uint64_t seed)
 	uint64_t hash;
 
 	snprintf(crash_text, sizeof(crash_text),
-		 "CRASHED seed %" PRIu64 " profile %s\nreplay: rnic-sim --profile %s --seed %" PRIu64
-		 "%s\n",
+		 "CRASHED seed %" PRIu64
+		 " profile %s\nreplay: rnic-sim --profile %s --seed %" PRIu64 "%s\n",
 		 seed, p->name, p->name, seed, c->extra);
 	sim_run(&c->opts, p, seed);
 	if (!c->twice)

@@ -144,8 +144,9 @@ check_ranges(struct sim_ep *ep, const struct sim_range *r, uint32_t num, const c
 		for (uint32_t j = 0; j < r[i].len; j++)
 			if (have[j] != want[j])
 				sim_fail(ep->s,
-					 "ep %u: %s %u: element %u of %u, byte %u of %u is %02x, not %02x",
-					 ep->id, what, index, i, num, j, r[i].len, have[j], want[j]);
+					 "ep %u: %s %u: element %u/%u byte %u/%u: %02x, not %02x",
+					 ep->id, what, index, i, num, j, r[i].len, have[j],
+					 want[j]);
 	}
 }
 
@@ -270,8 +271,8 @@ complete_send(struct sim_ep *ep, const struct ring_cqe *e)
 
 	for (;;) {
 		if (ep->op_head == ep->op_tail)
-			sim_fail(ep->s, "ep %u: a send completion of index %u, status %s: nothing is out",
-				 ep->id, e->wqe_index, wc_status_name(status));
+			sim_fail(ep->s, "ep %u: send completion %u %s: nothing is out", ep->id,
+				 e->wqe_index, wc_status_name(status));
 		op = &ep->op[ep->op_head % SIM_OPS];
 		if (op->index == e->wqe_index)
 			break;
@@ -324,7 +325,7 @@ check_recv_cqe(struct sim_ep *ep, const struct ring_cqe *e, const struct sim_msg
 	    (tag & ~(uint32_t)RING_CQE_PHASE) != flags ||
 	    ((flags & (RING_CQE_WITH_IMM | RING_CQE_WITH_INV)) && e->imm != imm))
 		sim_fail(ep->s,
-			 "ep %u: receive %u: opcode %u length %u flags %x imm %08x, not %u %u %x %08x",
+			 "ep %u: receive %u: opcode %u len %u tag %x imm %08x, not %u %u %x %08x",
 			 ep->id, e->wqe_index, e->src_opcode >> 24, e->byte_len, tag, e->imm,
 			 opcode, m->len, flags, imm);
 }
