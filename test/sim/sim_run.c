@@ -75,7 +75,8 @@ show_ep(FILE *f, const struct sim_ep *ep)
 	roce_qp_get_info(ep->qp, &i);
 	fprintf(f,
 		"    state %s epsn %06x msn %u sq_psn %06x una %06x inflight %u held %u retry %u "
-		"rnr %u keeps %d retransmits %" PRIu64 " timeouts %" PRIu64 " active %u onlist %d\n",
+		"rnr %u keeps %d retransmits %" PRIu64 " timeouts %" PRIu64
+		" active %u onlist %d\n",
 		verbs_qp_state_name(i.state), i.epsn, i.msn, i.sq_psn, i.una_psn, i.inflight_bytes,
 		i.rx_held, i.retry_left, i.rnr_left, i.keeps_out_of_order, i.retransmits,
 		i.timeouts, atomic_load(&ep->daemon.active), ep->qp->on_run_list);
