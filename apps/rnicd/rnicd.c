@@ -76,22 +76,30 @@ read_signals(struct rnicd *r)
 
 /* ---- the control thread ---------- */
 
-/* What is ready in the epoll set that the control thread watches for us. */
+/*
+ * What is ready in the epoll set that the control thread watches for us: all of it, and new
+ * connections last, when those that have hung up do not count any more.
+ */
 static void
 on_ready(void *arg)
 {
-	struct epoll_event ev[16];
+	struct epoll_event ev[32];
 	struct rnicd *r = arg;
-	int n = epoll_wait(r->epfd, ev, 16, 0);
+	int n = epoll_wait(r->epfd, ev, 32, 0);
+	bool knocks = false;
 
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == &r->signal_fd)
 			read_signals(r);
 		else if (ev[i].data.ptr == &r->epfd)
 			rnicd_telemetry_ready(r);
+		else if (ev[i].data.ptr == r->adm)
+			knocks = true;
 		else
 			rnicd_admin_ready(r, ev[i].data.ptr, ev[i].events);
 	}
+	if (knocks)
+		rnicd_admin_accept(r);
 }
 
 static int

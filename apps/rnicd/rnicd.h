@@ -104,7 +104,8 @@ int rnicd_port_find(const struct rnicd *r, const char *name, struct rnicd_error 
 
 int rnicd_admin_open(struct rnicd *r, struct rnicd_error *err);
 void rnicd_admin_close(struct rnicd *r);
-/** Events of the epoll set that rnicd_admin_open() added to. */
+/** Events of the epoll set that rnicd_admin_open() added to; r->adm is the listening socket. */
+void rnicd_admin_accept(struct rnicd *r);
 void rnicd_admin_ready(struct rnicd *r, void *source, uint32_t events);
 
 /* ---- telemetry (rnicd_telemetry.c) ---------- */

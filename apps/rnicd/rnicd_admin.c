@@ -226,32 +226,36 @@ refuse(int fd, const char *why)
 	close(fd);
 }
 
-static void
-accept_conns(struct rnicd_admin *a)
+/*
+ * One a round: between two of them those that have hung up are seen, and do not count against
+ * the limit.
+ */
+void
+rnicd_admin_accept(struct rnicd *r)
 {
-	int fd;
+	struct rnicd_admin *a = r->adm;
+	int fd = accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct epoll_event ev = {.events = EPOLLIN};
+	struct rnicd_admin_conn *c;
 
-	while ((fd = accept4(a->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct rnicd_admin_conn *c;
-		struct epoll_event ev = {.events = EPOLLIN};
-
-		if (!may_use(fd)) {
-			refuse(fd, "only root and the daemon's user may");
-			continue;
-		}
-		c = a->num_conns < MAX_CONNS ? calloc(1, sizeof(*c)) : NULL;
-		if (c == NULL) {
-			refuse(fd, "too many connections");
-			continue;
-		}
-		c->adm = a;
-		c->fd = fd;
-		ev.data.ptr = c;
-		LIST_INSERT_HEAD(&a->conns, c, link);
-		a->num_conns++;
-		if (epoll_ctl(a->r->epfd, EPOLL_CTL_ADD, fd, &ev) < 0)
-			conn_close(c);
+	if (fd < 0)
+		return;
+	if (!may_use(fd)) {
+		refuse(fd, "only root and the daemon's user may");
+		return;
 	}
+	c = a->num_conns < MAX_CONNS ? calloc(1, sizeof(*c)) : NULL;
+	if (c == NULL) {
+		refuse(fd, "too many connections");
+		return;
+	}
+	c->adm = a;
+	c->fd = fd;
+	ev.data.ptr = c;
+	LIST_INSERT_HEAD(&a->conns, c, link);
+	a->num_conns++;
+	if (epoll_ctl(a->r->epfd, EPOLL_CTL_ADD, fd, &ev) < 0)
+		conn_close(c);
 }
 
 /* An event of a connection that another event of the same round has closed is left alone. */
@@ -260,10 +264,6 @@ rnicd_admin_ready(struct rnicd *r, void *source, uint32_t events)
 {
 	struct rnicd_admin_conn *c;
 
-	if (source == r->adm) {
-		accept_conns(r->adm);
-		return;
-	}
 	LIST_FOREACH(c, &r->adm->conns, link)
 		if (c == source) {
 			conn_ready(c, events);
