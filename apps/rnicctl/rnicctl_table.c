@@ -8,7 +8,7 @@
 #include "rnicctl.h"
 
 #define MAX_COLUMNS 512
-#define WIDE 12 /* members from which an object is a column and not a line */
+#define WIDE 20 /* members from which an object is a column and not a line */
 #define CELL 64
 
 struct column {
@@ -29,7 +29,7 @@ static bool
 is_size(const char *key)
 {
 	return ends_with(key, "bytes") || ends_with(key, "size") || ends_with(key, "length") ||
-	       ends_with(key, "memory");
+	       ends_with(key, "limit");
 }
 
 static void

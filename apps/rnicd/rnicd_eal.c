@@ -335,7 +335,7 @@ compose(struct rnicd *r, struct eal_args *a, struct rnicd_error *err)
 	if (!USER_HAS(c, "--log-level")) {
 		/* their greetings are not ours */
 		arg_add(a, "--log-level=lib.eal:notice");
-		arg_add(a, "--log-level=lib.telemetry:notice");
+		arg_add(a, "--log-level=lib.telemetry:warning");
 	}
 	for (int i = 0; i < c->eal_argc; i++)
 		arg_add(a, "%s", c->eal_argv[i]);

@@ -291,7 +291,8 @@ rnicd_ports_open(struct rnicd *r, struct rnicd_error *err)
 		struct pmd_port_config pc = {
 			.index = (uint16_t)i,
 			.num_queues = (uint16_t)c->workers,
-			.mtu = c->port[i].mtu,
+			.mtu = c->port[i].kind == RNICD_PORT_LOOP ? port_mtu(&c->port[i])
+								  : c->port[i].mtu,
 			.rx_desc = c->port[i].rx_desc,
 			.tx_desc = c->port[i].tx_desc,
 			.rx_pool = r->rx_pool,
