@@ -1,13 +1,454 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A lane: one thread with the rights of its client process, a ring of accesses, and messages to
+ * send them back with. A client can keep a call waiting for as long as it likes (userfaultfd,
+ * FUSE). Then its context is killed: what is queued fails, and the access that hangs is given
+ * back as failed too; its thread ends when the call returns, and frees the lane. So a read goes
+ * through the lane's own buffer: what arrives late must not land in a packet that is reused.
+ */
 #include <errno.h>
-#include <stddef.h>
+#include <grp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <rte_debug.h>
+#include <rte_ring.h>
+
 #include "copier.h"
-struct copier_lane *copier_lane_new(struct worker_shared *s, pid_t pid, int pidfd, uid_t uid,
-	gid_t gid, int *err)
-{ (void)s; (void)pid; (void)pidfd; (void)uid; (void)gid; *err = -EOPNOTSUPP; return NULL; }
-void copier_lane_put(struct copier_lane *l) { (void)l; }
-bool copier_lane_stuck(const struct copier_lane *l, uint64_t now)
-{ (void)l; (void)now; return false; }
-void copier_lane_kill(struct copier_lane *l) { (void)l; }
-void copier_submit(void *ctx, uint32_t worker, struct verbs_io *io)
-{ (void)ctx; (void)worker; (void)io; }
+#include "worker_shared_priv.h"
+
+#define BOUNCE (256u << 10)
+#define LIMIT_NS UINT64_C(3000000000)
+#define IOS_WORKER 512 /* no worker has more accesses under way */
+
+/* Who gives the present access back: the thread, or who kills the lane. */
+enum lane_owner {
+	LANE_IDLE,
+	LANE_BUSY,
+	LANE_ABANDONED,
+};
+
+struct copier_msg {
+	struct worker_msg m; /* first */
+	struct copier_lane *lane;
+};
+
+struct copier_req {
+	struct verbs_io *io;
+	uint32_t worker;
+};
+
+struct copier_lane {
+	struct worker_shared *s;
+	pthread_t thread;
+	pid_t pid;
+	int pidfd;
+	uid_t uid;
+	gid_t gid;
+	int wake; /* eventfd */
+	struct ring_sleep sleep;
+	_Atomic bool stop, killed;
+	_Atomic uint32_t owner;	   /* enum lane_owner */
+	_Atomic uint64_t since;	   /* ns; beginning of the present access */
+	_Atomic uint32_t refs;	   /* the thread, the client */
+	_Atomic int ready;	   /* 1: the thread has its rights; -errno */
+	struct copier_req current; /* of the access under way */
+	struct rte_ring *todo;	   /* struct copier_msg *, many producers: io and worker inside */
+	struct rte_ring *free;	   /* struct copier_msg * */
+	struct copier_msg *msgs;
+	uint8_t *bounce;
+};
+
+/* ---- rights ---------- */
+
+/* Of this thread alone: the raw calls, not libc's, which change all threads. */
+static int
+become(const struct copier_lane *l)
+{
+	if (l->uid == geteuid() && l->gid == getegid())
+		return 0;
+	if (syscall(SYS_setgroups, 0, NULL) < 0 && l->uid != geteuid())
+		return -errno;
+	if (syscall(SYS_setresgid, l->gid, l->gid, l->gid) < 0)
+		return -errno;
+	/* From root to another uid: all capabilities go, CAP_SYS_PTRACE with them. */
+	return syscall(SYS_setresuid, l->uid, l->uid, l->uid) < 0 ? -errno : 0;
+}
+
+/* Whether the pid still names that process; it does while its pidfd is not readable. */
+static bool
+alive(const struct copier_lane *l)
+{
+	struct pollfd p = {.fd = l->pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 0;
+}
+
+/* ---- one access ---------- */
+
+static int
+all_moved(ssize_t n, size_t want)
+{
+	if (n < 0)
+		return errno == EFAULT || errno == ESRCH ? -EFAULT : -errno;
+	return (size_t)n == want ? 0 : -EFAULT; /* a short count: the rest is not there */
+}
+
+static size_t
+remote_list(const struct verbs_io *io, struct iovec *iov)
+{
+	size_t total = 0;
+
+	for (unsigned int i = 0; i < io->num; i++) {
+		iov[i].iov_base = (void *)(uintptr_t)io->piece[i].remote;
+		iov[i].iov_len = io->piece[i].len;
+		total += io->piece[i].len;
+	}
+	return total;
+}
+
+static int
+lane_read(struct copier_lane *l, const struct verbs_io *io)
+{
+	struct iovec remote[VERBS_IO_PIECES];
+	size_t total = remote_list(io, remote);
+	struct iovec local = {l->bounce, total};
+
+	if (total > BOUNCE)
+		return -EMSGSIZE;
+	return all_moved(process_vm_readv(l->pid, &local, 1, remote, io->num, 0), total);
+}
+
+/* A key that was invalidated since the packet was accepted is not written through any more. */
+static bool
+still_valid(const struct verbs_io *io)
+{
+	for (unsigned int i = 0; i < io->num; i++) {
+		struct mr_ref ref = {.mr = io->piece[i].mr};
+
+		if (ref.mr != NULL && !mr_still_valid(&ref, io->piece[i].key))
+			return false;
+	}
+	return true;
+}
+
+static int
+lane_write(const struct copier_lane *l, const struct verbs_io *io)
+{
+	struct iovec remote[VERBS_IO_PIECES], local[VERBS_IO_PIECES];
+	size_t total = remote_list(io, remote);
+
+	if (!still_valid(io))
+		return -EACCES;
+	for (unsigned int i = 0; i < io->num; i++)
+		local[i] = (struct iovec){io->piece[i].local, io->piece[i].len};
+	return all_moved(process_vm_writev(l->pid, local, io->num, remote, io->num, 0), total);
+}
+
+/* Atomic with the lane's other accesses, and with nothing else: ATOMIC_HCA. */
+static int
+lane_atomic(const struct copier_lane *l, const struct verbs_io *io, uint64_t *original)
+{
+	struct iovec remote = {(void *)(uintptr_t)io->piece[0].remote, 8};
+	uint64_t old, new;
+	struct iovec local = {&old, 8};
+	int err;
+
+	if (io->num != 1 || io->piece[0].len != 8 || !still_valid(io))
+		return -EACCES;
+	err = all_moved(process_vm_readv(l->pid, &local, 1, &remote, 1, 0), 8);
+	if (err < 0)
+		return err;
+	*original = old;
+	if (io->op == VERBS_IO_FETCH_ADD)
+		new = old + io->compare_add;
+	else if (old == io->compare_add)
+		new = io->swap;
+	else
+		return 0;
+	local.iov_base = &new;
+	return all_moved(process_vm_writev(l->pid, &local, 1, &remote, 1, 0), 8);
+}
+
+static int
+lane_do(struct copier_lane *l, const struct verbs_io *io, uint64_t *original)
+{
+	if (atomic_load_explicit(&l->killed, memory_order_relaxed) || !alive(l))
+		return -ESRCH;
+	switch ((enum verbs_io_op)io->op) {
+	case VERBS_IO_READ:
+		return lane_read(l, io);
+	case VERBS_IO_WRITE:
+		return lane_write(l, io);
+	case VERBS_IO_CMP_SWAP:
+	case VERBS_IO_FETCH_ADD:
+		return lane_atomic(l, io, original);
+	}
+	return -EINVAL;
+}
+
+/* ---- giving back ---------- */
+
+/* On a worker. */
+static void
+msg_done(struct worker_msg *m)
+{
+	struct copier_msg *c = (struct copier_msg *)m;
+
+	rte_ring_enqueue(c->lane->free, c); /* has room for all of them */
+}
+
+static void
+give_back(struct copier_lane *l, struct copier_msg *c, uint32_t worker)
+{
+	(void)l;
+	c->m.type = WORKER_MSG_IO_DONE;
+	c->m.reply = false;
+	c->m.done = msg_done;
+	while (!worker_send(c->lane->s->worker[worker], &c->m))
+		sched_yield(); /* its mailbox is full, and it is emptying it */
+}
+
+static void
+io_fill(struct copier_lane *l, struct verbs_io *io, int status, uint64_t original)
+{
+	const uint8_t *from = l->bounce;
+
+	io->status = status;
+	io->original = original;
+	if (status < 0 || io->op != VERBS_IO_READ)
+		return;
+	for (unsigned int i = 0; i < io->num; i++) {
+		memcpy(io->piece[i].local, from, io->piece[i].len);
+		from += io->piece[i].len;
+	}
+}
+
+/* ---- the thread ---------- */
+
+static void
+lane_free(struct copier_lane *l)
+{
+	if (atomic_fetch_sub(&l->refs, 1) != 1)
+		return;
+	if (l->wake >= 0)
+		close(l->wake);
+	if (l->pidfd >= 0)
+		close(l->pidfd);
+	free(l->todo);
+	free(l->free);
+	free(l->msgs);
+	free(l->bounce);
+	free(l);
+}
+
+/* @return false: the access was given back by another meanwhile, and the lane is at its end. */
+static bool
+lane_serve(struct copier_lane *l, struct copier_msg *c)
+{
+	struct verbs_io copy = *c->m.io; /* the original may be gone when a call has hung */
+	uint32_t busy = LANE_BUSY, worker = (uint32_t)c->m.cookie;
+	uint64_t original = 0;
+	int status;
+
+	l->current = (struct copier_req){c->m.io, worker};
+	atomic_store(&l->since, worker_clock_now(&l->s->clock));
+	atomic_store(&l->owner, LANE_BUSY);
+	status = lane_do(l, &copy, &original);
+	if (!atomic_compare_exchange_strong(&l->owner, &busy, LANE_IDLE))
+		return false;
+	io_fill(l, c->m.io, status, original);
+	give_back(l, c, worker);
+	return true;
+}
+
+static void
+lane_sleep(struct copier_lane *l)
+{
+	eventfd_t n;
+
+	ring_sleep_enter(&l->sleep);
+	if (rte_ring_empty(l->todo) && !atomic_load(&l->stop))
+		(void)eventfd_read(l->wake, &n);
+	ring_sleep_leave(&l->sleep);
+}
+
+static void *
+lane_main(void *arg)
+{
+	struct copier_lane *l = arg;
+	struct copier_msg *c;
+	int err = become(l);
+
+	atomic_store(&l->ready, err < 0 ? err : 1);
+	while (err == 0) {
+		if (rte_ring_dequeue(l->todo, (void **)&c) == 0) {
+			if (!lane_serve(l, c))
+				break;
+		} else if (atomic_load(&l->stop)) {
+			break;
+		} else {
+			lane_sleep(l);
+		}
+	}
+	lane_free(l);
+	return NULL;
+}
+
+/* ---- control thread ---------- */
+
+static struct rte_ring *
+ring_new(uint32_t count, unsigned int flags)
+{
+	struct rte_ring *r = aligned_alloc(RTE_CACHE_LINE_SIZE,
+		RTE_ALIGN_CEIL((size_t)rte_ring_get_memsize(count), (size_t)RTE_CACHE_LINE_SIZE));
+
+	if (r != NULL && rte_ring_init(r, "copier", count, flags) != 0) {
+		free(r);
+		r = NULL;
+	}
+	return r;
+}
+
+static int
+lane_memory(struct copier_lane *l)
+{
+	uint32_t n = 2 * l->s->num_workers * IOS_WORKER;
+
+	l->todo = ring_new(rte_align32pow2(n + 1), 0);
+	l->free = ring_new(rte_align32pow2(n + 1), 0);
+	l->msgs = calloc(n, sizeof(*l->msgs));
+	l->bounce = malloc(BOUNCE);
+	l->wake = eventfd(0, EFD_CLOEXEC);
+	if (l->todo == NULL || l->free == NULL || l->msgs == NULL || l->bounce == NULL ||
+		l->wake < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		l->msgs[i].lane = l;
+		rte_ring_enqueue(l->free, &l->msgs[i]);
+	}
+	return 0;
+}
+
+struct copier_lane *
+copier_lane_new(struct worker_shared *s, pid_t pid, int pidfd, uid_t uid, gid_t gid, int *err)
+{
+	struct copier_lane *l = aligned_alloc(RING_LINE,
+		RTE_ALIGN_CEIL(sizeof(*l), (size_t)RING_LINE));
+
+	*err = -ENOMEM;
+	if (l == NULL)
+		return NULL;
+	memset(l, 0, sizeof(*l));
+	l->s = s;
+	l->pid = pid;
+	l->uid = uid;
+	l->gid = gid;
+	l->wake = -1;
+	l->pidfd = dup(pidfd);
+	atomic_store(&l->refs, 1);
+	if (l->pidfd < 0 || lane_memory(l) < 0)
+		goto fail;
+	atomic_store(&l->refs, 2);
+	if (pthread_create(&l->thread, NULL, lane_main, l) != 0) {
+		atomic_store(&l->refs, 1);
+		goto fail;
+	}
+	while (atomic_load(&l->ready) == 0)
+		sched_yield(); /* four system calls of the new thread */
+	*err = atomic_load(&l->ready);
+	if (*err > 0) {
+		*err = 0;
+		return l;
+	}
+	pthread_join(l->thread, NULL);
+fail:
+	lane_free(l);
+	return NULL;
+}
+
+bool
+copier_lane_busy(const struct copier_lane *l)
+{
+	return atomic_load(&l->owner) == LANE_BUSY;
+}
+
+bool
+copier_lane_stuck(const struct copier_lane *l, uint64_t now)
+{
+	return copier_lane_busy(l) && now > atomic_load(&l->since) &&
+		now - atomic_load(&l->since) > LIMIT_NS;
+}
+
+void
+copier_lane_kill(struct copier_lane *l)
+{
+	uint32_t busy = LANE_BUSY;
+	struct copier_msg *c;
+
+	atomic_store(&l->killed, true);
+	if (!atomic_compare_exchange_strong(&l->owner, &busy, LANE_ABANDONED))
+		return; /* it goes on, and each access fails at once */
+	/* The thread touches no ring any more: its consumer's part is ours. */
+	if (rte_ring_dequeue(l->free, (void **)&c) == 0) {
+		l->current.io->status = -ETIMEDOUT;
+		c->m.io = l->current.io;
+		give_back(l, c, l->current.worker);
+	}
+	copier_lane_drain(l);
+}
+
+bool
+copier_lane_drain(struct copier_lane *l)
+{
+	struct copier_msg *c;
+
+	if (atomic_load(&l->owner) != LANE_ABANDONED)
+		return false;
+	while (rte_ring_dequeue(l->todo, (void **)&c) == 0) {
+		c->m.io->status = -ESRCH;
+		give_back(l, c, (uint32_t)c->m.cookie);
+	}
+	return true;
+}
+
+void
+copier_lane_put(struct copier_lane *l)
+{
+	if (l == NULL)
+		return;
+	atomic_store(&l->stop, true);
+	(void)eventfd_write(l->wake, 1);
+	if (atomic_load(&l->owner) == LANE_ABANDONED)
+		pthread_detach(l->thread);
+	else
+		pthread_join(l->thread, NULL);
+	lane_free(l);
+}
+
+/* ---- worker ---------- */
+
+void
+copier_submit(void *ctx, uint32_t worker, struct verbs_io *io)
+{
+	struct copier_lane *l = io->lane;
+	struct copier_msg *c;
+
+	(void)ctx;
+	/* Twice as many messages as there can be accesses: there is always one. */
+	if (rte_ring_dequeue(l->free, (void **)&c) != 0)
+		rte_panic("copier: more foreign accesses than there are structures for\n");
+	c->m.io = io;
+	c->m.cookie = worker;
+	rte_ring_enqueue(l->todo, c);
+	if (ring_sleep_kick_needed(&l->sleep))
+		(void)eventfd_write(l->wake, 1);
+}

@@ -26,8 +26,12 @@ struct copier_lane *copier_lane_new(struct worker_shared *s, pid_t pid, int pidf
 void copier_lane_put(struct copier_lane *l);
 /** Whether an access has taken longer than any honest one does. */
 bool copier_lane_stuck(const struct copier_lane *l, uint64_t now);
+/** Whether an access is under way. */
+bool copier_lane_busy(const struct copier_lane *l);
 /** Its client is cut off: what is queued fails, and a call that hangs is no longer awaited. */
 void copier_lane_kill(struct copier_lane *l);
+/** Fail what came to a lane whose thread hangs since the kill. @return whether it does. */
+bool copier_lane_drain(struct copier_lane *l);
 
 /** Worker: host.io_submit. */
 void copier_submit(void *ctx, uint32_t worker, struct verbs_io *io);

@@ -13,6 +13,7 @@
 #include "mapmem.h"
 
 #define PAGE UINT64_C(4096)
+#define LANES_NS UINT64_C(50000000) /* between looks at the copiers */
 
 struct reg_job {
 	struct ctl_job job;
@@ -198,7 +199,8 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return -ENOMEM;
-	r->map = mapmem_new(c->pid, mr->addr, mr->length, write, budget);
+	r->map = mapmem_new(c->pid, c->pidfd, c->uid, mr->addr, mr->length, write,
+		budget);
 	if (r->map == NULL) {
 		free(r);
 		return -ENOMEM;
@@ -438,14 +440,17 @@ ctl_lanes_check(struct worker_device *d)
 	uint64_t now = ctl_now(d);
 	bool any = false;
 
+	if (now < d->lanes_due)
+		return false;
 	TAILQ_FOREACH(c, &d->clients, link) {
 		if (c->lane == NULL)
 			continue;
-		any = true;
 		if (copier_lane_stuck(c->lane, now)) {
 			copier_lane_kill(c->lane);
 			ctl_client_kill(c, "lets accesses to its memory hang");
 		}
+		any |= copier_lane_drain(c->lane);
 	}
+	d->lanes_due = now + LANES_NS;
 	return any;
 }

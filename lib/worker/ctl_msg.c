@@ -129,13 +129,17 @@ ctl_grace_add(struct worker_device *d, struct ctl_grace *g)
 bool
 ctl_grace_poll(struct worker_device *d)
 {
+	struct ctl_grace_list now = STAILQ_HEAD_INITIALIZER(now);
 	struct ctl_grace *g;
 
+	STAILQ_CONCAT(&now, &d->graces); /* what is added meanwhile is for the next turn */
 	/* In order of their tokens: the first that has not passed ends it. */
-	while ((g = STAILQ_FIRST(&d->graces)) != NULL &&
+	while ((g = STAILQ_FIRST(&now)) != NULL &&
 	       rte_rcu_qsbr_check(d->sh.qsbr, g->token, false) == 1) {
-		STAILQ_REMOVE_HEAD(&d->graces, link);
+		STAILQ_REMOVE_HEAD(&now, link);
 		g->passed(d, g);
 	}
-	return g != NULL;
+	STAILQ_CONCAT(&now, &d->graces);
+	STAILQ_CONCAT(&d->graces, &now);
+	return !STAILQ_EMPTY(&d->graces);
 }

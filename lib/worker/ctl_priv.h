@@ -574,7 +574,7 @@ struct worker_device {
 	struct ctl_helper *helper;
 	struct rte_mempool *msgs;
 	struct worker_msg *waiting[RING_MAX_WORKERS], **waiting_tail[RING_MAX_WORKERS];
-	STAILQ_HEAD(, ctl_grace) graces;
+	STAILQ_HEAD(ctl_grace_list, ctl_grace) graces;
 	STAILQ_HEAD(, ctl_timewait) timewait;
 	uint32_t num_timewait;
 	uint64_t timewait_ns; /* that a QPN stays unused */
@@ -584,7 +584,7 @@ struct worker_device {
 	struct net_route_table routes;
 	LIST_HEAD(, ctl_neigh_wait) neigh_waits;
 	bool neigh_told; /* no wait has an outcome that it was not told */
-	uint64_t link_due;
+	uint64_t link_due, lanes_due;
 	struct log_limit conflicts;
 	uint64_t events_lost;
 	uint64_t cut_off; /* clients that were, for what they did */

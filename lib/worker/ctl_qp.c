@@ -422,11 +422,16 @@ static int
 destroy_add(struct ctl_qp *qp, struct ctl_elem e)
 {
 	int err = ctl_qp_op_add(qp, e, destroy_begin);
+	bool nested;
 
 	if (err < 0)
 		return err;
 	qp->o.dying = true;
+	/* What is cancelled may not begin the destruction and free the QP under us. */
+	nested = qp->running;
+	qp->running = true;
 	ctl_qp_cancel_wait(qp);
+	qp->running = nested;
 	ctl_qp_op_next(qp);
 	return 0;
 }

@@ -16,10 +16,11 @@
 struct mapmem;
 
 /**
- * Prepare to look at [addr, addr + len) of a process; takes nothing yet. `budget` limits the
- * bytes that may be mapped and locked. NULL without memory.
+ * Prepare to look at [addr, addr + len) of a process of that uid, whose pidfd stays the
+ * caller's and open. `budget` limits the bytes that may be mapped and locked. NULL: no memory.
  */
-struct mapmem *mapmem_new(pid_t pid, uint64_t addr, uint64_t len, bool write, uint64_t budget);
+struct mapmem *mapmem_new(pid_t pid, int pidfd, uid_t uid, uint64_t addr, uint64_t len, bool write,
+			  uint64_t budget);
 /** A step of the work, on a helper thread. 1: more to do, 0: done, -errno. */
 int mapmem_step(struct mapmem *m);
 void mapmem_free(struct mapmem *m);
@@ -32,5 +33,9 @@ bool mapmem_has_mapped(const struct mapmem *m);
 
 /** The SIGBUS handler of the process, for objects that are truncated under us. Once. */
 int mapmem_sigbus_install(void);
+/** Watch a mapping of ours. 0 or -ENOMEM. Any thread. */
+int mapmem_guard_add(void *addr, uint64_t len);
+/** Before it is unmapped. @return whether it had been truncated. */
+bool mapmem_guard_del(void *addr);
 
 #endif /* MAPMEM_H */

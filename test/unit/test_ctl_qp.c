@@ -1,155 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects through the socket: made, changed, used over the hairpin, destroyed, and left nothing. */
-#include "ctl_fixture.h"
-
-static struct fx_client cl;
-
-struct pair {
-	uint32_t pd, cqn, qpn[2];
-	struct ring_ctrl_create_qp_rep qp[2];
-	struct ring_ctrl_create_cq_rep cq;
-};
-
-static void
-setup(void)
-{
-	struct worker_config cfg = fx_config();
-
-	fx_start(&cfg);
-	fx_connect(&cl);
-	ck_assert_int_eq(fx_hello(&cl), 0);
-}
-
-static void
-teardown(void)
-{
-	fx_close(&cl);
-	fx_settle(0);
-	ck_assert_uint_eq(mr_table_count(fx_dev->sh.mrs), 0);
-	ck_assert_uint_eq(roce_qpn_count(fx_dev->sh.qpns), 0);
-	for (int i = 0; i < CTL_KINDS; i++)
-		ck_assert_uint_eq(fx_dev->objs[i].count, 0);
-	ck_assert(LIST_EMPTY(&fx_dev->users));
-	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
-	worker_device_destroy(fx_dev);
-}
-
-static uint32_t
-make_pd(void)
-{
-	struct ring_ctrl_empty_req req = {0};
-	struct ring_ctrl_handle_rep rep;
-
-	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_PD, &req, &rep), 0);
-	return rep.handle;
-}
-
-static void
-make_pair(struct pair *p)
-{
-	struct ring_ctrl_create_cq_req cq = {.entries = 64, .channel = RING_NO_HANDLE};
-
-	p->pd = make_pd();
-	ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_CQ, &cq, &p->cq), 0);
-	p->cqn = p->cq.cqn;
-	for (int i = 0; i < 2; i++) {
-		struct ring_ctrl_create_qp_req qp = {
-			.type = RING_QPT_RC,
-			.pd = p->pd,
-			.send_cq = p->cqn,
-			.recv_cq = p->cqn,
-			.srqn = RING_NO_HANDLE,
-			.xrcd = RING_NO_HANDLE,
-			.max_send_wr = 16,
-			.max_recv_wr = 16,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
-			.max_inline = 32,
-			.user_handle = 77,
-		};
-
-		ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_QP, &qp, &p->qp[i]), 0);
-		p->qpn[i] = p->qp[i].qpn;
-	}
-}
-
-static int
-modify(uint32_t qpn, uint32_t mask, const struct ring_ctrl_qp_attr *attr, uint32_t *state)
-{
-	struct ring_ctrl_modify_qp_req req = {.qpn = qpn, .mask = mask, .attr = *attr};
-	struct ring_ctrl_modify_qp_rep rep = {0};
-	int err = fx_call(&cl, RING_CTRL_MODIFY_QP, &req, &rep);
-
-	if (state != NULL)
-		*state = rep.state;
-	return err;
-}
-
-static int
-to_init(uint32_t qpn)
-{
-	struct ring_ctrl_qp_attr a = {
-		.state = RING_QPS_INIT,
-		.port = 1,
-		.access = RING_ACCESS_REMOTE_WRITE | RING_ACCESS_REMOTE_READ,
-	};
-
-	return modify(qpn,
-		RING_QP_STATE | RING_QP_PORT | RING_QP_PKEY_INDEX | RING_QP_ACCESS_FLAGS, &a, NULL);
-}
-
-#define RTR_MASK \
-	(RING_QP_STATE | RING_QP_AV | RING_QP_PATH_MTU | RING_QP_DEST_QPN | RING_QP_RQ_PSN | \
-		RING_QP_MAX_DEST_RD_ATOMIC | RING_QP_MIN_RNR_TIMER)
-
-static struct ring_ctrl_qp_attr
-rtr_attr(uint32_t dest, uint8_t last_byte)
-{
-	struct ring_ctrl_qp_attr a = {
-		.state = RING_QPS_RTR,
-		.path_mtu = RING_MTU_1024,
-		.dest_qpn = dest,
-		.rq_psn = 100,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12,
-		.av = {.port = 1, .is_global = 1, .sgid_index = 1, .hop_limit = 64},
-	};
-	const uint8_t v4[16] = {[10] = 0xff, 0xff, 192, 0, 2, last_byte};
-
-	memcpy(a.av.dgid.raw, v4, sizeof(v4));
-	return a;
-}
-
-static int
-to_rts(uint32_t qpn)
-{
-	struct ring_ctrl_qp_attr a = {
-		.state = RING_QPS_RTS,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.sq_psn = 100,
-		.max_rd_atomic = 4,
-	};
-
-	return modify(qpn,
-		RING_QP_STATE | RING_QP_TIMEOUT | RING_QP_RETRY_CNT | RING_QP_RNR_RETRY |
-			RING_QP_SQ_PSN | RING_QP_MAX_QP_RD_ATOMIC,
-		&a, NULL);
-}
-
-static void
-connect_pair(struct pair *p)
-{
-	for (int i = 0; i < 2; i++) {
-		struct ring_ctrl_qp_attr a = rtr_attr(p->qpn[1 - i], 1);
-
-		ck_assert_int_eq(to_init(p->qpn[i]), 0);
-		ck_assert_int_eq(modify(p->qpn[i], RTR_MASK, &a, NULL), 0);
-	}
-	for (int i = 0; i < 2; i++)
-		ck_assert_int_eq(to_rts(p->qpn[i]), 0);
-}
+/* QPs and CQs through the socket: made, changed, used over the hairpin, destroyed. */
+#include "ctl_objects.h"
 
 START_TEST(objects__made_and_destroyed)
 {
@@ -171,54 +22,194 @@ END_TEST
 /* A SEND with inline data from one QP to the other: rings, bells, engine, hairpin, CQ. */
 START_TEST(send__over_the_hairpin)
 {
-	struct ring_ctrl_alloc_mem_req mem = {.size = 4096, .align = 64};
-	struct ring_ctrl_alloc_mem_rep memr;
-	struct ring_ctrl_reg_mr_req mr = {.length = 4096, .access = RING_ACCESS_LOCAL_WRITE};
-	struct ring_ctrl_reg_mr_rep mrr;
-	struct ring_cq_daemon *cqd;
-	struct ring_qp_client *words;
-	struct ring_rwqe *r;
-	struct ring_wqe *w;
-	const struct ring_cqe *cqe;
+	struct ring_wqe w = {.opcode = RING_WR_SEND, .flags = RING_WR_SIGNALED | RING_WR_INLINE,
+		.num_slots = 1, .inline_len = 5};
+	struct ring_ctrl_reg_mr_rep mr;
 	struct pair p;
 	uint8_t *buf;
-	bool done = false;
 
 	make_pair(&p);
-	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MEM, &mem, &memr), 0);
-	buf = fx_ptr(&cl, memr.loc);
-	mr.addr = mr.iova = (uintptr_t)buf;
-	mr.pd = p.pd;
-	ck_assert_int_eq(fx_call(&cl, RING_CTRL_REG_MR, &mr, &mrr), 0);
-	ck_assert_uint_eq(mrr.how, RING_MR_ARENA);
+	buf = make_mem(4096);
+	ck_assert_int_eq(reg_mr(p.pd, buf, 4096, RING_ACCESS_LOCAL_WRITE, &mr), 0);
+	ck_assert_uint_eq(mr.how, RING_MR_ARENA);
 	connect_pair(&p);
-
-	r = fx_ptr(&cl, p.qp[1].rq);
-	*r = (struct ring_rwqe){.num_slots = 1, .num_sge = 1};
-	r->sge[0] = (struct ring_sge){.addr = (uintptr_t)buf, .length = 4096, .lkey = mrr.lkey};
-	words = fx_ptr(&cl, p.qp[1].client);
-	atomic_store(&words->rq_tail, 1);
-	w = fx_ptr(&cl, p.qp[0].sq);
-	*w = (struct ring_wqe){.opcode = RING_WR_SEND, .flags = RING_WR_SIGNALED | RING_WR_INLINE,
-		.num_slots = 1, .inline_len = 5};
-	memcpy(w->data, "hello", 5);
-	words = fx_ptr(&cl, p.qp[0].client);
-	atomic_store(&words->sq_tail, 1);
-	for (uint32_t i = 0; i < FX_WORKERS; i++)
-		ring_bell_set(fx_ptr(&cl, cl.bells.chunk_loc[i]), p.qp[0].bell);
-	cqd = fx_ptr(&cl, p.cq.daemon);
-	ck_assert_uint_ge(atomic_load(&cqd->num_sub), 1);
-	cqe = fx_ptr(&cl, RING_LOC(cqd->sub[0].arena, cqd->sub[0].offset));
-	for (int i = 0; i < 10000 && !done; i++) {
-		fx_step();
-		done = atomic_load(&cqe[1].tag) & RING_CQE_PHASE;
-	}
-	ck_assert(done);
-	ck_assert_uint_eq(cqe[0].qpn_status >> 24, 0);
-	ck_assert_uint_eq(cqe[1].qpn_status >> 24, 0);
+	post_recv(&p, 1, 0, buf, 4096, mr.lkey);
+	memcpy(w.data, "hello", 5);
+	post_send(&p, 0, 0, &w);
+	ck_assert_uint_eq(wait_cqes(&p, 2)->qpn_status >> 24, 0);
 	ck_assert_mem_eq(buf, "hello", 5);
-	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, mrr.lkey), 0);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, mr.lkey), 0);
 }
 END_TEST
 
-FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, send__over_the_hairpin)
+/* B179: what was set comes back; what was not is zero (B098). */
+START_TEST(query__tells_what_was_set)
+{
+	struct ring_ctrl_handle_req req;
+	struct ring_ctrl_query_qp_rep q;
+	struct pair p;
+
+	make_pair(&p);
+	req = (struct ring_ctrl_handle_req){.handle = p.qpn[0]};
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_QUERY_QP, &req, &q), 0);
+	ck_assert_uint_eq(q.attr.state, RING_QPS_RESET);
+	ck_assert_uint_eq(q.attr.timeout, 0);
+	ck_assert_uint_eq(q.worker, RING_NO_HANDLE);
+	connect_pair(&p);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_QUERY_QP, &req, &q), 0);
+	ck_assert_uint_eq(q.attr.state, RING_QPS_RTS);
+	ck_assert_uint_eq(q.attr.path_mtu, RING_MTU_1024);
+	ck_assert_uint_eq(q.attr.dest_qpn, p.qpn[1]);
+	ck_assert_uint_eq(q.attr.timeout, 14);
+	ck_assert_uint_eq(q.attr.retry_cnt, 7);
+	ck_assert_uint_eq(q.attr.rnr_retry, 7);
+	ck_assert_uint_eq(q.attr.min_rnr_timer, 12);
+	ck_assert_uint_eq(q.attr.rq_psn, 100);
+	ck_assert_uint_eq(q.attr.sq_psn, 100);
+	ck_assert_uint_lt(q.worker, FX_WORKERS);
+}
+END_TEST
+
+START_TEST(modify__refused_leaves_the_state)
+{
+	struct ring_ctrl_qp_attr a;
+	uint32_t state = 99;
+	struct pair p;
+
+	make_pair(&p);
+	a = rtr_attr(p.qpn[1], 1);
+	ck_assert_int_eq(modify(p.qpn[0], RTR_MASK, &a, &state), -EINVAL); /* from RESET */
+	ck_assert_uint_eq(state, RING_QPS_RESET);
+	ck_assert_int_eq(to_init(p.qpn[0]), 0);
+	a.av.sgid_index = 9; /* no such GID */
+	ck_assert_int_eq(modify(p.qpn[0], RTR_MASK, &a, &state), -EINVAL);
+	ck_assert_uint_eq(state, RING_QPS_INIT);
+	a.av.sgid_index = 0; /* an IPv6 address, to an IPv4 one: B186 */
+	ck_assert_int_eq(modify(p.qpn[0], RTR_MASK, &a, &state), -EINVAL);
+	a = rtr_attr(p.qpn[1], 1);
+	a.av.dgid.raw[12] = 10; /* 10.0.2.1: no route */
+	ck_assert_int_eq(modify(p.qpn[0], RTR_MASK, &a, &state), -ENETUNREACH);
+	a = rtr_attr(p.qpn[1], 1);
+	a.max_dest_rd_atomic = ROCE_MAX_RD_ATOMIC + 1;
+	ck_assert_int_eq(modify(p.qpn[0], RTR_MASK, &a, &state), -EINVAL);
+	ck_assert_int_eq(modify(p.qpn[0], RTR_MASK | RING_QP_CAP, &a, &state), -EINVAL);
+	ck_assert_uint_eq(state, RING_QPS_INIT);
+}
+END_TEST
+
+/* B185: nobody answers for an address of the subnet; the QP stays as it is, others go on. */
+START_TEST(modify__unresolved_neighbour)
+{
+	struct ring_ctrl_qp_attr a;
+	uint32_t state = 99;
+	struct pair p;
+
+	make_pair(&p);
+	ck_assert_int_eq(to_init(p.qpn[0]), 0);
+	a = rtr_attr(p.qpn[1], 77);
+	ck_assert_int_eq(modify(p.qpn[0], RTR_MASK, &a, &state), -EHOSTUNREACH);
+	ck_assert_uint_eq(state, RING_QPS_INIT);
+}
+END_TEST
+
+/* The first of three requests waits for a neighbour; a destroy behind it does not. */
+START_TEST(destroy__while_a_modify_waits)
+{
+	struct ring_ctrl_modify_qp_req req = {.mask = RTR_MASK};
+	struct ring_ctrl_handle_req end;
+	struct pair p;
+
+	make_pair(&p);
+	ck_assert_int_eq(to_init(p.qpn[0]), 0);
+	req.qpn = end.handle = p.qpn[0];
+	end.reserved = 0;
+	req.attr = rtr_attr(p.qpn[1], 78);
+	fx_send(&cl, RING_CTRL_MODIFY_QP, 1000, &req, 1);
+	fx_send(&cl, RING_CTRL_DESTROY_QP, 1001, &end, 1);
+	ck_assert(fx_wait(&cl, 1000));
+	ck_assert_int_eq(*(int32_t *)ring_ctrl_body(cl.buf), -ECANCELED);
+	ck_assert(fx_wait(&cl, 1001));
+	ck_assert_int_eq(*(int32_t *)ring_ctrl_body(cl.buf), 0);
+}
+END_TEST
+
+/* RESET lets the QP go from its worker; it can be used again. */
+START_TEST(modify__reset_and_again)
+{
+	struct ring_ctrl_qp_attr a = {.state = RING_QPS_RESET};
+	struct pair p;
+
+	make_pair(&p);
+	for (int turn = 0; turn < 3; turn++) {
+		uint32_t state;
+
+		connect_pair(&p);
+		for (int i = 0; i < 2; i++) {
+			ck_assert_int_eq(modify(p.qpn[i], RING_QP_STATE, &a, &state), 0);
+			ck_assert_uint_eq(state, RING_QPS_RESET);
+		}
+		ck_assert_uint_eq(fx_dev->qps_on[0] + fx_dev->qps_on[1], 0);
+	}
+}
+END_TEST
+
+/* B095: destroyed in every state, bound or not. */
+START_TEST(destroy__in_every_state)
+{
+	for (int state = 0; state < 5; state++) {
+		struct ring_ctrl_qp_attr a = {.state = RING_QPS_ERR};
+		struct pair p;
+
+		make_pair(&p);
+		if (state == 1 || state == 4)
+			ck_assert_int_eq(to_init(p.qpn[0]), 0);
+		if (state == 2)
+			connect_pair(&p);
+		if (state == 3) {
+			connect_pair(&p);
+			a.state = RING_QPS_SQD;
+		}
+		if (state >= 3)
+			ck_assert_int_eq(modify(p.qpn[0], RING_QP_STATE, &a, NULL), 0);
+		for (int i = 0; i < 2; i++)
+			ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DESTROY_QP, p.qpn[i]), 0);
+		ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DESTROY_CQ, p.cqn), 0);
+	}
+}
+END_TEST
+
+/* The client is told where each new ring is before the worker sends it there. */
+START_TEST(cq__resize)
+{
+	struct ring_ctrl_resize_cq_req req = {.entries = 1000};
+	struct ring_ctrl_resize_cq_rep rep;
+	struct ring_cq_daemon *cqd;
+	struct ring_cq_client *words;
+	const struct ring_cqe *cqe;
+	struct pair p;
+
+	make_pair(&p);
+	req.cqn = p.cqn;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_RESIZE_CQ, &req, &rep), 0); /* no sub-ring yet */
+	ck_assert_uint_eq(rep.entries, 1024);
+	connect_pair(&p);
+	cqd = fx_ptr(&cl, p.cq.daemon);
+	words = fx_ptr(&cl, p.cq.client);
+	ck_assert_uint_eq(cqd->sub[0].log_entries, 10);
+	req.entries = 100;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_RESIZE_CQ, &req, &rep), 0);
+	cqe = fx_ptr(&cl, RING_LOC(cqd->sub[0].arena, cqd->sub[0].offset));
+	ck_assert_uint_ne(atomic_load(&cqe[0].tag) & RING_CQE_SWITCH, 0);
+	ck_assert_uint_eq(cqd->sub[RING_MAX_WORKERS].log_entries, 7);
+	ck_assert_uint_eq(cqd->sub[RING_MAX_WORKERS].generation, 1);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_RESIZE_CQ, &req, &rep), -EBUSY);
+	atomic_store(&words->cons[cqd->sub[0].worker], ring_cq_switch_index(0, 127));
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_RESIZE_CQ, &req, &rep), 0);
+	ck_assert_uint_eq(cqd->sub[0].generation, 2);
+}
+END_TEST
+
+FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, send__over_the_hairpin,
+	query__tells_what_was_set, modify__refused_leaves_the_state, modify__unresolved_neighbour,
+	destroy__while_a_modify_waits, modify__reset_and_again, destroy__in_every_state,
+	cq__resize)
