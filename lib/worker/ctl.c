@@ -80,6 +80,26 @@ listener_ready(struct worker_device *d, struct ctl_source *s, uint32_t events)
 		LOG_LIMITED(&d->accept_failed, ctl_log, WARNING, "accept: %s", strerror(errno));
 }
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16 */
+#endif
+
+/*
+ * Clients send no descriptors, and none may even be queued: the last close of one in flight is
+ * the receiver's, or that of whoever closes the socket with the message in it, and it can take
+ * hours (a TCP socket with SO_LINGER). Accepted sockets inherit this from before they exist.
+ */
+static void
+refuse_rights(int fd)
+{
+	int no = 0;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no)) < 0)
+		LOG(ctl_log, WARNING,
+			"this kernel cannot refuse descriptors (Linux 6.16 can): a client may hold "
+			"up the control thread with one whose close lingers");
+}
+
 /* A socket that nobody listens on any more is in the way of the next daemon. */
 static int
 clear_stale(const struct sockaddr_un *sa)
@@ -115,6 +135,8 @@ worker_ctl_listen(struct worker_device *d, const char *path)
 	strcpy(l->path, path);
 	l->src.ready = listener_ready;
 	l->src.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (l->src.fd >= 0)
+		refuse_rights(l->src.fd);
 	if (l->src.fd < 0 || bind(l->src.fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
 		chmod(path, 0666) < 0 || listen(l->src.fd, 128) < 0)
 		goto fail;

@@ -61,7 +61,10 @@ serve(int dev, const struct fuse_in_header *in, const void *arg)
 	case FUSE_OPEN:
 	case FUSE_OPENDIR: reply(dev, in->unique, 0, &opened, sizeof(opened)); break;
 	case FUSE_READ: break; /* never */
-	case FUSE_FLUSH: break; /* nor this */
+	case FUSE_FLUSH: /* nor another's close; we want to end ourselves */
+		if (getpgid((pid_t)in->pid) == getpgrp())
+			reply(dev, in->unique, 0, NULL, 0);
+		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT: break;

@@ -135,8 +135,11 @@ life_fds(struct hostile *t)
 	if (!with_channel(t, &cq, q))
 		return;
 	for (uint32_t i = 0; i < rig.h.num_kicks; i++) {
-		uint64_t full = UINT64_MAX - 1;
+		uint64_t full = UINT64_MAX - 1, old;
 
+		fcntl(rig.h.kick[i], F_SETFL, O_NONBLOCK); /* we are not to be blocked */
+		if (read(rig.h.kick[i], &old, sizeof(old)) < 0 && errno != EAGAIN)
+			continue;
 		if (write(rig.h.kick[i], &full, sizeof(full)) < 0)
 			continue;
 		fcntl(rig.h.kick[i], F_SETFL, O_ASYNC); /* O_NONBLOCK is off with that */
@@ -158,6 +161,8 @@ life_fds(struct hostile *t)
 		uint32_t k = rig.h.num_kicks ? hostile_below(t, rig.h.num_kicks) : 0;
 		uint64_t v = 1;
 
+		if (!rig.h.num_kicks)
+			break;
 		fcntl(rig.h.kick[k], F_SETFL, O_NONBLOCK);
 		if ((i & 1 ? write(rig.h.kick[k], &v, 8) : read(rig.h.kick[k], &v, 8)) < 0)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attacks through registered memory that is not an arena: files that shrink, mappings that change. */
+/* Attacks through registered memory that is no arena: files that shrink, mappings that change. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -90,7 +90,7 @@ some_op(struct hostile *t)
 	do {
 		op = hostile_below(t, RING_CTRL_OP_COUNT);
 		info = ring_ctrl_info(op);
-	} while (!info || !info->request_size || op == RING_CTRL_ARENA_MAPPED);
+	} while (!info || !info->request_size || info->notice || op == RING_CTRL_HELLO);
 	return op;
 }
 

@@ -212,8 +212,10 @@ sock_fds(struct hostile *t)
 		len = some_request(t, msg, &op);
 		if (i & 1)
 			((struct ring_ctrl_hdr *)msg)->num_fds = (uint16_t)numbers[i];
-		hx_send_raw(&session, msg, len, fds, numbers[i]);
-		MUST(t, drain(&session, HX_WAIT_MS), "%u descriptors: no hang-up", numbers[i]);
+		/* refused by the kernel in the daemon's name, or the end of the session */
+		if (hx_send_raw(&session, msg, len, fds, numbers[i]) == 0)
+			MUST(t, drain(&session, HX_WAIT_MS), "%u descriptors: no hang-up",
+			     numbers[i]);
 		/* Had the daemon one of them, the pipe would not end. */
 		close(pipefd[1]);
 		fcntl(pipefd[0], F_SETFL, O_NONBLOCK);
