@@ -128,6 +128,7 @@ life_fds(struct hostile *t)
 {
 	struct hx_cq cq;
 	struct hx_qp q[2];
+	uint32_t kicks;
 	char path[64];
 	int other;
 
@@ -156,7 +157,10 @@ life_fds(struct hostile *t)
 			;
 		fcntl(other, F_SETFL, 0);
 	}
+	kicks = rig.h.num_kicks;
+	rig.h.num_kicks = 0; /* a kick would block us now */
 	notify_storm(&cq, &q[0], 400);
+	rig.h.num_kicks = kicks;
 	for (int i = 0; i < 100; i++) {
 		uint32_t k = rig.h.num_kicks ? hostile_below(t, rig.h.num_kicks) : 0;
 		uint64_t v = 1;
