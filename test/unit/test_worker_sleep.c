@@ -156,6 +156,11 @@ START_TEST(sleep__kick_wakes)
 	m.type = WORKER_MSG_CTX_DEL;
 	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
 	fx_stop(&f);
+	close(fd);
+	free(ctx->at[0].slots[0]);
+	free(ctx);
+	free(bells);
+	free(words);
 }
 END_TEST
 
