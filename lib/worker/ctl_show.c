@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rnicctl and telemetry see of the control thread's objects. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ctl_priv.h"
@@ -162,11 +163,26 @@ fill_qp(struct show *s, struct ctl_obj *o)
 	num(s, "rnrs_rcvd", info.rnrs_rcvd);
 }
 
+/* A key each, with the index that programs use: a key that comes twice shows the last one. */
+static void
+show_gids(struct show *s, const struct ctl_port *p)
+{
+	char key[16], text[NET_IP_TEXT + 8];
+
+	for (uint32_t g = 0; g < CTL_GIDS; g++) {
+		if (!p->gids[g].used)
+			continue;
+		snprintf(key, sizeof(key), "gid%u", g);
+		net_ip_format(&p->gids[g].ip, text);
+		if (p->gids[g].vid != 0)
+			snprintf(text + strlen(text), 8, "@%u", p->gids[g].vid);
+		str(s, key, text);
+	}
+}
+
 static void
 show_ports(struct show *s)
 {
-	char text[NET_IP_TEXT];
-
 	for (uint32_t i = 0; i < s->d->sh.num_ports; i++) {
 		const struct ctl_port *p = &s->d->port[i];
 
@@ -178,10 +194,7 @@ show_ports(struct show *s)
 		num(s, "mbps", p->mbps);
 		num(s, "mtu", p->mtu);
 		num(s, "path_mtu", 128u << ctl_mtu_of(p->mtu));
-		for (uint32_t g = 0; g < CTL_GIDS; g++) {
-			if (p->gids[g].used)
-				str(s, "gid", net_ip_format(&p->gids[g].ip, text));
-		}
+		show_gids(s, p);
 		end(s);
 	}
 }
