@@ -162,7 +162,7 @@ class Capture:
 
     def __init__(self, net, dev, path, expression='udp port 4791'):
         self.path = pathlib.Path(path)
-        self.proc = Proc(net, ['tcpdump', '-Z', 'root', '-q', '-i', dev, '-s', '0', '-B', '16384',
+        self.proc = Proc(net, ['tcpdump', '-Z', 'root', '-q', '-i', dev, '-s', '0', '-B', '131072',
                                '--immediate-mode', '-U', '-w', self.path, expression])
         self.proc.wait_line('listening on')
 
@@ -237,17 +237,18 @@ class Guest:
 
     def spawn(self, script, listen=None, tag='bg', timeout=20):
         """Starts a script in the background; waits for it to listen on a TCP port."""
-        self.run(f'{{ {script}\n}} >/tmp/{tag}.log 2>&1 & echo $! >/tmp/{tag}.pid')
+        start = f': >/tmp/{tag}.log; {{ {script}\n}} >>/tmp/{tag}.log 2>&1 & echo $! >/tmp/{tag}.pid'
         if listen is not None:
-            self.run(f'n=0; until grep -q "listening on {listen}" /tmp/{tag}.log || '
-                     f'grep -qiE ":{listen:04x} [0-9a-f:]+ 0A" /proc/net/tcp /proc/net/tcp6; do '
-                     f'n=$((n + 1)); [ $n -lt {timeout * 20} ] || exit 1; usleep 50000; done')
+            start += (f'\nn=0; until grep -q "listening on {listen}" /tmp/{tag}.log || '
+                      f'grep -qiE ":{listen:04x} [0-9a-f:]+ 0A" /proc/net/tcp /proc/net/tcp6; do '
+                      f'n=$((n + 1)); [ $n -lt {timeout * 20} ] || exit 1; usleep 50000; done')
+        self.run(start, timeout=timeout + 40)
 
     def wait(self, tag='bg', timeout=60):
         """Waits for a spawned script to end; returns its output."""
-        self.run(f'n=0; while kill -0 $(cat /tmp/{tag}.pid) 2>/dev/null; do n=$((n + 1)); '
-                 f'[ $n -lt {timeout * 20} ] || exit 1; usleep 50000; done', timeout=timeout + 5)
-        return self.log(tag)
+        return self.run(f'n=0; while kill -0 $(cat /tmp/{tag}.pid) 2>/dev/null; do n=$((n + 1)); '
+                        f'[ $n -lt {timeout * 20} ] || exit 1; usleep 50000; done; '
+                        f'cat /tmp/{tag}.log', timeout=timeout + 5).stdout
 
     def log(self, tag='bg'):
         return self.run(f'cat /tmp/{tag}.log').stdout
