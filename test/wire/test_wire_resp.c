@@ -71,6 +71,31 @@ START_TEST(ROCE_C_13__short_first)
 }
 END_TEST
 
+START_TEST(last__length_is_the_messages)
+{
+	struct wire *w = start((struct wire_params){0});
+
+	wire_pkt(w, rdma(w, ROCE_RC_WRITE_FIRST, 0x200, 0, 1100), data, 1024);
+	wire_expect_ack(w, 0x200, ACK31, 0);
+	wire_pkt(w, req(ROCE_RC_WRITE_LAST, 0x201), data, _i ? 77 : 75);
+	wire_expect_ack(w, 0x201, ROCE_NAK_INVALID_REQ, 0);
+	wire_free(w);
+}
+END_TEST
+
+START_TEST(send__completes_once)
+{
+	struct wire *w = start((struct wire_params){0});
+
+	wire_post_recv(w, 0, 64);
+	wire_pkt(w, req(ROCE_RC_SEND_ONLY, 0x200), data, 8);
+	wire_expect_ack(w, 0x200, ACK31, 1);
+	ck_assert_uint_eq(wire_cqe(w, WC_SUCCESS).byte_len, 8);
+	wire_no_cqe(w);
+	wire_free(w);
+}
+END_TEST
+
 START_TEST(ROCE_C_16__zero_length_needs_no_key)
 {
 	struct wire *w = start((struct wire_params){0});
@@ -468,6 +493,8 @@ main(void)
 	tcase_set_timeout(c, 0);
 	tcase_add_test(c, ROCE_C_7_and_8__strangers_are_dropped);
 	tcase_add_test(c, ROCE_C_13__short_first);
+	tcase_add_loop_test(c, last__length_is_the_messages, 0, 2);
+	tcase_add_test(c, send__completes_once);
 	tcase_add_test(c, ROCE_C_16__zero_length_needs_no_key);
 	tcase_add_loop_test(c, ROCE_C_17__one_nak_for_a_hole, 0, 2);
 	tcase_add_test(c, kept__next_hole_is_naked_at_once);
