@@ -338,6 +338,7 @@ open_loads(struct bench *b, const char **why)
 static void
 close_all(struct bench *b)
 {
+	engine_close(&b->hairpin); /* before the others run: it shares b's lcore */
 	if (b->a.worker && b->b.worker) {
 		engine_run(&b->a, NULL, NULL);
 		engine_run(&b->b, NULL, NULL);
@@ -350,7 +351,6 @@ close_all(struct bench *b)
 	for (int i = 0; i < 2; i++)
 		if (b->ping[i])
 			pmd_port_close(b->ping[i]);
-	engine_close(&b->hairpin);
 	engine_close(&b->a);
 	engine_close(&b->b);
 	limit_fini();

@@ -174,28 +174,47 @@ watch(struct load *l)
 		atomic_store_explicit(&l->finished, true, memory_order_release);
 }
 
-/** One ball in the air: the answer's stamp in our memory says that it is back. */
+/** From slot `from` of one side to slot `to` of the other. */
+static bool
+throw_ball(struct load *l, struct load_queues *q, uint32_t from, struct load_queues *peer,
+	   uint32_t to, uint64_t n)
+{
+	struct rnic_wqe *w = rnic_sq_get(q->qp[0], 0, 1);
+	uint8_t *at = load_slot(l, q, 0, from);
+
+	if (w == NULL)
+		return false;
+	load_stamp(l, at, n);
+	rnic_prep_write(w, (uintptr_t)load_slot(l, peer, 0, to), peer->end->mr->rkey,
+			RNIC_SEND_SIGNALED);
+	rnic_prep_sge(q->qp[0], w, (uintptr_t)at, l->spec.size, q->end->mr->lkey);
+	rnic_sq_submit(q->qp[0]);
+	return true;
+}
+
+/** One ball in the air: it goes out from slot 0 and comes back into slot 1. */
 static unsigned int
 ping_step(struct load *l)
 {
-	uint64_t n = l->posted[0];
-	uint64_t now;
+	uint64_t n = l->posted[0], now;
 
-	if (n > l->done[0] + l->spec.depth - 1)
-		return 0; /* completions are behind */
 	if (l->sent_at != 0) {
-		if (!load_arrived(l, load_slot(l, &l->rx, 0, 1), n - 1))
+		if (!load_arrived(l, load_slot(l, &l->tx, 0, 1), n - 1))
 			return 0;
 		now = rte_rdtsc();
 		if (l->measuring && l->num_pings < LOAD_PINGS)
 			l->pings[l->num_pings++] = (uint32_t)(now - l->sent_at) / 2;
 		l->sent_at = 0;
 	}
-	if (l->closing || l->error != 0)
-		return 1;
-	load_stamp(l, load_slot(l, &l->tx, 0, 0), n);
-	l->sent_at = rte_rdtsc();
-	return post_list(l, 0);
+	if (l->closing || l->error != 0 || n - l->done[0] >= l->spec.depth)
+		return 0; /* done, or completions are behind */
+	now = rte_rdtsc();
+	if (!throw_ball(l, &l->tx, 0, &l->rx, 0, n))
+		return 0;
+	l->sent_at = now;
+	l->posted[0]++;
+	l->outstanding++;
+	return 1;
 }
 
 unsigned int
@@ -266,8 +285,6 @@ static unsigned int
 return_ping(struct load *l)
 {
 	uint64_t n = l->seen[0];
-	struct rnic_qp *q = l->rx.qp[0];
-	struct rnic_wqe *w;
 	struct rnic_wc wc;
 
 	if (l->owed && rnic_poll_cq(l->rx.cq, 1, &wc) == 1) {
@@ -275,17 +292,9 @@ return_ping(struct load *l)
 		if (wc.status != 0)
 			l->rx_status = wc.status;
 	}
-	if (!load_arrived(l, load_slot(l, &l->rx, 0, 0), n))
+	if (l->owed >= l->spec.depth || !load_arrived(l, load_slot(l, &l->rx, 0, 0), n) ||
+	    !throw_ball(l, &l->rx, 2, &l->tx, 1, n))
 		return 0;
-	w = l->owed < l->spec.depth ? rnic_sq_get(q, 0, 1) : NULL;
-	if (w == NULL)
-		return 0;
-	load_stamp(l, load_slot(l, &l->rx, 0, 2), n);
-	rnic_prep_write(w, (uintptr_t)load_slot(l, &l->tx, 0, 1), l->tx.end->mr->rkey,
-			RNIC_SEND_SIGNALED);
-	rnic_prep_sge(q, w, (uintptr_t)load_slot(l, &l->rx, 0, 2), l->spec.size,
-		      l->rx.end->mr->lkey);
-	rnic_sq_submit(q);
 	l->seen[0]++;
 	l->owed++;
 	return 1;
