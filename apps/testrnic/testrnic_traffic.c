@@ -84,7 +84,7 @@ start(struct traffic *t, double seconds)
 	if (t->load)
 		load_close(t->load);
 	t->load = NULL;
-	rc = load_open(&t->cfg.load, &t->end[0], &t->end[t->engines - 1], &t->load);
+	rc = load_open(&t->cfg.load, &t->end[0], &t->end[1], &t->load);
 	if (rc < 0) {
 		fault(t, "start", rnic_strerror(rc));
 		return;

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The example programs against a daemon on the built-in loop port.
+
+usage: apps_test.py BUILD_ROOT CASE
+
+CASE is one of the functions below that begin with case_. Everything lives in a directory of
+its own; programs wait for each other's output, not for time.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+LIMIT = 90  # seconds for one program: a hang is a fault, not a wait
+
+
+class Lab:
+    """A daemon, and the programs that a case starts."""
+
+    def __init__(self, root):
+        self.root = root
+        self.dir = tempfile.mkdtemp(prefix="rnic-apps-")
+        self.procs = []
+        self.socket = os.path.join(self.dir, "rnic.sock")
+        self.daemon = None
+
+    def path(self, name):
+        place = {"rnicd": "rnicd", "testrnic": "testrnic"}.get(name, "examples")
+        return os.path.join(self.root, "apps", place, name)
+
+    def start_daemon(self):
+        self.daemon = self.spawn("rnicd", "--socket", self.socket, "--no-huge", "--memory", "256",
+                                 "--port", "loop,ip=192.0.2.1/24", "--no-telemetry",
+                                 "--workers", "1")
+        fifo = subprocess.run([self.path("rnic_pingpong"), "--help"], check=True,
+                              capture_output=True)
+        assert b"usage" in fifo.stdout
+        wait_line(self.daemon, r"ready|listen|clients")
+
+    def spawn(self, name, *args, stdin=None):
+        env = dict(os.environ, RNIC_SOCKET=self.socket)
+        p = subprocess.Popen([self.path(name), *args], stdin=stdin, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, env=env, bufsize=1)
+        p.seen = ""
+        self.procs.append(p)
+        return p
+
+    def server(self, name, *args):
+        """A program that says where it listens; port 0 lets it choose."""
+        p = self.spawn(name, "-p", "0", *args)
+        found = wait_line(p, r"listening on (?:port )?(\d+)")
+        return p, found.group(1)
+
+    def run(self, name, *args, want=0, stdin=None):
+        p = self.spawn(name, *args, stdin=subprocess.PIPE if stdin else None)
+        try:
+            out, _ = p.communicate(stdin, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            out, _ = p.communicate()
+            sys.exit(f"{name} {' '.join(args)}: hangs\n{out}")
+        print(out, end="")
+        if p.returncode != want:
+            sys.exit(f"{name} {' '.join(args)}: exit status {p.returncode}, not {want}")
+        return out
+
+    def finish(self, p, want=0):
+        out, _ = p.communicate(timeout=LIMIT)
+        print(p.seen + out, end="")
+        assert p.returncode == want, f"exit status {p.returncode}, not {want}"
+        return p.seen + out
+
+    def close(self):
+        for p in reversed(self.procs):
+            if p.poll() is None:
+                p.send_signal(signal.SIGCONT)
+                p.terminate()
+                try:
+                    p.wait(20)
+                except subprocess.TimeoutExpired:
+                    p.kill()
+                    p.wait()
+        shutil.rmtree(self.dir)
+
+
+def wait_line(p, pattern):
+    for line in p.stdout:
+        p.seen += line
+        found = re.search(pattern, line)
+        if found:
+            return found
+    sys.exit(f"{p.args[0]} ended, status {p.wait()}:\n{p.seen}")
+
+
+def case_pingpong(lab):
+    for extra in ([], ["-e"], ["-s", "1", "-n", "100"], ["-s", "100000", "-m", "256", "-n", "50"]):
+        args = ["-c", "-n", "300", *extra]
+        server, port = lab.server("rnic_pingpong", *args)
+        out = lab.run("rnic_pingpong", "-p", port, *args, "127.0.0.1")
+        assert "usec/iter" in out
+        lab.finish(server)
+
+
+def case_ops(lab):
+    good = ["send:1000*8", "sendimm:3000", "write:65536", "write:17*16", "writeimm:5000",
+            "read:65536*3", "cas*4", "casmiss", "fadd*8", "rnr:5", "send:0", "write:0"]
+    bad = ["badkey-write", "badkey-read", "badkey-fadd", "badvar-write", "badvar-read",
+           "oob-write:4000", "oob-read:4000", "noperm-write", "noperm-read", "noperm-fadd",
+           "toolong", "unaligned", "badinv"]
+    for where in ([], ["-P"]):
+        for ops in [good, *([b] for b in bad)]:
+            if where and ops is not good:
+                continue
+            server, port = lab.server("rnic_ops", "-s", *where)
+            out = lab.run("rnic_ops", "-c", "127.0.0.1", "-p", port, *where, *ops)
+            assert "WRONG" not in out
+            lab.finish(server)
+
+
+def case_bw(lab):
+    _, port = lab.server("rnic_bw")
+    report = os.path.join(lab.dir, "bw.json")
+    lab.run("rnic_bw", "-p", port, "--verify", "-D", "0.2", "-n", "200", "-q", "4", "-t", "16",
+            "-j", report, "127.0.0.1")
+    with open(report, encoding="utf-8") as f:
+        rows = json.load(f)
+    assert len(rows) == 9, rows
+    for row in rows:
+        assert row["messages"] > 0 and row["wrong"] == 0 and row["verified"], row
+    lab.run("rnic_bw", "-p", port, "-o", "write", "-s", "1m", "-t", "4096", "127.0.0.1", want=1)
+    lab.run("rnic_bw", "-p", port, "-o", "send,read", "-s", "8,4097", "-D", "0.1", "127.0.0.1")
+
+
+def case_kv(lab):
+    """One-sided: the server's process is stopped and everything goes on."""
+    server, port = lab.server("rnic_kv", "-n", "512", "serve")
+    # two clients that are joined before the server stops
+    client = [lab.spawn("rnic_kv", "-p", port, "127.0.0.1", stdin=subprocess.PIPE)
+              for _ in range(2)]
+    for c in client:
+        wait_line(c, "remote address")
+        c.stdin.write("put seed 1\nget seed\n")
+        c.stdin.flush()
+        wait_line(c, "^1$")
+    server.send_signal(signal.SIGSTOP)
+    client[0].stdin.write("put n 0\nput colour green\nget colour\n")
+    client[0].stdin.flush()
+    wait_line(client[0], "green")
+    for c in client:  # both at once: no addition may be lost
+        c.stdin.write("count n 300\nbench 50 0.3\n")
+        c.stdin.flush()
+    for c in client:
+        wait_line(c, "gets and .* 0 wrong")
+    client[1].stdin.write("get n\ndel colour\nget colour\nstats\n")
+    client[1].stdin.close()
+    out = client[1].stdout.read()
+    print(out)
+    assert re.search("^600$", out, re.M) and "(none)" in out
+    assert client[1].wait() == 1  # get of a key that is not there
+    client[0].stdin.close()
+    print(client[0].stdout.read())
+    assert client[0].wait() == 0
+    assert open(f"/proc/{server.pid}/stat", encoding="utf-8").read().split()[2] == "T"
+    server.send_signal(signal.SIGCONT)
+    lab.run("rnic_kv", "-p", port, "127.0.0.1", "get", "seed")
+
+
+def case_kv_dead_writer(lab):
+    """A client that dies at any moment leaves no slot locked for ever."""
+    _, port = lab.server("rnic_kv", "-n", "64", "serve")
+    for _ in range(3):
+        victim = lab.spawn("rnic_kv", "-p", port, "127.0.0.1", "bench", "8", "100")
+        wait_line(victim, "remote address")
+        lab.run("rnic_kv", "-p", port, "127.0.0.1", "bench", "8", "0.1")
+        victim.kill()
+        victim.wait()
+    out = lab.run("rnic_kv", "-p", port, "-w", "20", "127.0.0.1", "bench", "8", "0.3")
+    assert " 0 wrong" in out
+
+
+def case_daemon_death(lab):
+    """Clients of a daemon that is killed end, with a message."""
+    server, _ = lab.server("rnic_kv", "serve")
+    pair, port = lab.server("rnic_pingpong", "-n", "100000000")
+    client = lab.spawn("rnic_pingpong", "-p", port, "-n", "100000000", "127.0.0.1")
+    wait_line(client, "remote address")
+    lab.daemon.kill()
+    for p in (client, pair):
+        out, _ = p.communicate(timeout=LIMIT)
+        assert p.returncode == 1, (p.args, p.returncode, out)
+    server.terminate()
+
+
+def case_testrnic(lab):
+    """Traffic by command between two engines over rings, and in one alone."""
+    script = os.path.join(lab.dir, "commands")
+    with open(script, "w", encoding="utf-8") as f:
+        for op in ("write", "read", "send", "ping"):
+            f.write(f"set op {op}\nset size 4096\nset depth 16\nrun 0.2\n")
+        f.write("show port\nshow stats\nshow qps\nset op send\nset qps 8\nset list 4\nrun 0.2\n")
+    eal = ["--no-huge", "-m", "512"]
+    for extra in ([], ["--loop"]):
+        out = lab.run("testrnic", *eal, "--", *extra, "--commands", script)
+        assert len(re.findall("wrong 0", out)) == 5, out
+    lab.run("testrnic", *eal, "--", "--bench", "3", want=2)
+    lab.run("testrnic", "--", "--help")
+
+
+def case_bench(lab):
+    """The bench runs, finds no wrong data, and writes what docs/performance.md describes."""
+    report = os.path.join(lab.dir, "bench.json")
+    p = lab.spawn("testrnic", "--no-huge", "-m", "1024", "--", "--bench", "all", "--runs", "1",
+                  "--window", "0.05", "--json", report)
+    out, _ = p.communicate(timeout=3 * LIMIT)
+    print(out)
+    assert p.returncode in (0, 1), p.returncode  # budgets are not this test's business
+    with open(report, encoding="utf-8") as f:
+        figures = json.load(f)["figures"]
+    assert [f["row"] for f in figures] == [1] * 8 + [2] * 3 + [4, 5]
+    for f in figures:
+        assert "fault" not in f and f["wrong"] == 0 and f["value"] > 0 and f["limit"] > 0, f
+
+
+def main():
+    root, name = sys.argv[1:3]
+    lab = Lab(root)
+    try:
+        if name not in ("testrnic", "bench"):
+            lab.start_daemon()
+        globals()["case_" + name](lab)
+    finally:
+        lab.close()
+
+
+if __name__ == "__main__":
+    main()
