@@ -296,7 +296,7 @@ fx_ptr(struct fx_client *c, ring_loc_t loc)
 	return c->arena[RING_LOC_ARENA(loc)].map + RING_LOC_OFFSET(loc);
 }
 
-static int
+static inline int
 fx_handle(struct fx_client *c, unsigned int op, uint32_t handle)
 {
 	struct ring_ctrl_handle_req req = {.handle = handle};

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hostile and dying clients: cut off alone, and nothing of them is left. */
+#include <sys/eventfd.h>
+
+#include "base_rng.h"
+#include "ctl_objects.h"
+
+static void
+expect_cut(struct fx_client *c)
+{
+	for (int i = 0; i < 1000 && !c->dead; i++) {
+		fx_step();
+		fx_recv(c);
+	}
+	ck_assert(c->dead);
+}
+
+/* The client of the fixture is as well as before. */
+static void
+expect_well(void)
+{
+	struct ring_ctrl_query_port_req req = {.port = 1};
+	struct ring_ctrl_query_port_rep rep;
+
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_QUERY_PORT, &req, &rep), 0);
+	ck_assert_uint_eq(rep.max_mtu, RING_MTU_4096);
+}
+
+static struct fx_client bad;
+
+/* Each operation with bodies of the wrong length, and with random ones of the right length. */
+START_TEST(fuzz__every_operation)
+{
+	struct rng rng;
+
+	rng_seed(&rng, 42);
+	for (unsigned int op = 0; op <= RING_CTRL_OP_COUNT; op++) {
+		for (int round = 0; round < 12; round++) {
+			_Alignas(8) uint8_t msg[2048];
+			size_t len = ring_ctrl_size(op, 1, true);
+
+			fx_connect(&bad);
+			if (round % 2)
+				fx_hello(&bad);
+			for (size_t i = 0; i < sizeof(msg); i++)
+				msg[i] = round < 8 ? (uint8_t)rng_u32(&rng) : 0;
+			ring_ctrl_hdr_init((struct ring_ctrl_hdr *)msg, op, 0, 7, 1);
+			if (round == 2)
+				len -= len > 24;
+			if (round == 4)
+				len += 8;
+			if (round == 6)
+				((struct ring_ctrl_hdr *)msg)->count = 1000;
+			if (len <= sizeof(msg))
+				(void)!send(bad.fd, msg, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+			for (int i = 0; i < 20; i++) {
+				fx_step();
+				fx_recv(&bad);
+			}
+			fx_close(&bad);
+		}
+		expect_well();
+	}
+	fx_settle(1);
+}
+END_TEST
+
+START_TEST(nonsense__cut_off)
+{
+	for (int i = 0; i < 5; i++) {
+		struct ring_ctrl_hdr h;
+
+		fx_connect(&bad);
+		ring_ctrl_hdr_init(&h, RING_CTRL_ALLOC_PD, 0, 1, 1);
+		if (i == 0)
+			h.magic = 0;
+		if (i == 1)
+			h.major++;
+		if (i == 2)
+			h.flags = RING_CTRL_REPLY;
+		/* 3: no body; 4: a byte alone */
+		(void)!send(bad.fd, &h, i == 4 ? 1 : sizeof(h), MSG_NOSIGNAL);
+		expect_cut(&bad);
+		fx_close(&bad);
+		expect_well();
+	}
+	fx_settle(1);
+}
+END_TEST
+
+static int
+count_fds(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* B170: descriptors that nobody asked for are closed, and the client with them. */
+START_TEST(descriptors__closed)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int) * 253)];
+		struct cmsghdr align;
+	} control;
+
+	for (int num = 1; num <= 253; num += 36) {
+		struct ring_ctrl_query_port_req body = {.port = 1};
+		uint8_t msg[64];
+		struct iovec iov = {msg, ring_ctrl_size(RING_CTRL_QUERY_PORT, 1, true)};
+		struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1,
+			.msg_control = control.space,
+			.msg_controllen = CMSG_SPACE(sizeof(int) * (size_t)num)};
+		struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+		int before;
+
+		fx_connect(&bad);
+		before = count_fds();
+		ring_ctrl_hdr_init((struct ring_ctrl_hdr *)msg, RING_CTRL_QUERY_PORT, 0, 1, 1);
+		memcpy(msg + sizeof(struct ring_ctrl_hdr), &body, sizeof(body));
+		memset(&control, 0, sizeof(control));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * (size_t)num);
+		for (int i = 0; i < num; i++)
+			memcpy(CMSG_DATA(c) + (size_t)i * sizeof(int), &bad.fd, sizeof(int));
+		ck_assert_int_gt(sendmsg(bad.fd, &mh, MSG_NOSIGNAL), 0);
+		expect_cut(&bad);
+		ck_assert_int_eq(count_fds(), before - 2); /* the socket and the pidfd */
+		fx_close(&bad);
+	}
+	fx_settle(1);
+}
+END_TEST
+
+/* DESIGN 2.1: the daemon's arenas cannot be written, no arena can be resized or have holes. */
+START_TEST(arenas__sealed)
+{
+	bool seen_c = false, seen_d = false;
+
+	fx_connect(&bad);
+	bad.keep_fds = true;
+	ck_assert_int_eq(fx_hello(&bad), 0);
+	for (uint32_t i = 0; i < bad.num_arenas; i++) {
+		int fd = bad.arena[i].fd;
+		uint64_t size = bad.arena[i].size;
+		void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+		ck_assert_ptr_eq(p, MAP_FAILED); /* C as well, once it is sealed */
+		ck_assert_int_lt(ftruncate(fd, 0), 0);
+		ck_assert_int_lt(ftruncate(fd, (off_t)size * 2), 0);
+		ck_assert_int_lt(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096),
+			0);
+		ck_assert_int_lt(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+		ck_assert_int_lt(pwrite(fd, "x", 1, 0), 0);
+		if (bad.arena[i].kind == RING_ARENA_D)
+			ck_assert_int_lt(mprotect(bad.arena[i].map, size, PROT_WRITE), 0);
+		seen_c |= bad.arena[i].kind == RING_ARENA_C;
+		seen_d |= bad.arena[i].kind == RING_ARENA_D;
+	}
+	ck_assert(seen_c && seen_d);
+	fx_close(&bad);
+	fx_settle(1);
+}
+END_TEST
+
+/* An arena that the client seals or shrinks before it says that it has mapped it. */
+START_TEST(arena__spoilt_by_its_client)
+{
+	for (int how = 0; how < 2; how++) {
+		struct ring_ctrl_hello_req req = {.pid = getpid()};
+		struct ring_ctrl_arena_mapped ack = {0};
+
+		fx_connect(&bad);
+		bad.keep_fds = bad.no_ack = true;
+		fx_send(&bad, RING_CTRL_HELLO, 1, &req, 1);
+		while (bad.num_arenas == 0) {
+			fx_step();
+			fx_recv(&bad);
+		}
+		ck_assert_uint_eq(bad.arena[0].kind, RING_ARENA_C);
+		if (how == 0)
+			ck_assert_int_eq(fcntl(bad.arena[0].fd, F_ADD_SEALS, F_SEAL_SEAL), 0);
+		else
+			ck_assert_int_eq(ftruncate(bad.arena[0].fd, 4096), 0);
+		ack.addr = (uintptr_t)bad.arena[0].map;
+		fx_send(&bad, RING_CTRL_ARENA_MAPPED, 0, &ack, 1);
+		expect_cut(&bad);
+		fx_close(&bad);
+		expect_well();
+	}
+	fx_settle(1);
+}
+END_TEST
+
+START_TEST(quota__memory)
+{
+	struct ring_ctrl_alloc_mem_req req = {.size = 16 << 20, .align = 64};
+	struct ring_ctrl_alloc_mem_rep rep;
+	int err = 0, n = 0;
+
+	for (; err == 0 && n < 10; n++)
+		err = fx_call(&cl, RING_CTRL_ALLOC_MEM, &req, &rep);
+	ck_assert_int_eq(err, -EDQUOT);
+	ck_assert_int_le(n, 4);
+	req.size = UINT64_MAX;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MEM, &req, &rep), -EINVAL);
+	expect_well();
+}
+END_TEST
+
+/* A client dies after each of its steps; the table counts are checked by the teardown. */
+START_TEST(death__after_each_step)
+{
+	for (int step = 0; step < 9; step++) {
+		struct ring_wqe w = {.opcode = RING_WR_SEND, .num_slots = 1,
+			.flags = RING_WR_SIGNALED};
+		struct ring_ctrl_reg_mr_rep mr;
+		struct ring_ctrl_qp_attr a;
+		struct pair p;
+		static uint8_t heap[4096];
+
+		if (step >= 1)
+			make_pair(&p);
+		if (step >= 2)
+			ck_assert_int_eq(reg_mr(p.pd, make_mem(4096), 4096, 1, &mr), 0);
+		if (step >= 3)
+			ck_assert_int_eq(reg_mr(p.pd, heap, 4096, 1, &mr), 0);
+		if (step == 4) {
+			struct ring_ctrl_modify_qp_req req = {.qpn = p.qpn[0], .mask = RTR_MASK};
+
+			ck_assert_int_eq(to_init(p.qpn[0]), 0);
+			req.attr = rtr_attr(1, 200); /* waits for a neighbour when it dies */
+			fx_send(&cl, RING_CTRL_MODIFY_QP, 99, &req, 1);
+			fx_step();
+		}
+		if (step >= 5)
+			connect_pair(&p);
+		if (step >= 6)
+			post_send(&p, 0, 0, &w); /* no receive is posted: it is retried */
+		if (step >= 7) {
+			a = (struct ring_ctrl_qp_attr){.state = RING_QPS_ERR};
+			ck_assert_int_eq(modify(p.qpn[1], RING_QP_STATE, &a, NULL), 0);
+		}
+		if (step == 8) { /* half a request for an arena */
+			struct ring_ctrl_alloc_mem_req req = {.size = 8 << 20, .align = 64};
+
+			fx_send(&cl, RING_CTRL_ALLOC_MEM, 98, &req, 1);
+			fx_step();
+		}
+		fx_close(&cl);
+		fx_settle(0);
+		expect_clean();
+		fx_connect(&cl);
+		ck_assert_int_eq(fx_hello(&cl), 0);
+	}
+}
+END_TEST
+
+/* It never reads: its requests are not read on either, and nobody else notices. */
+START_TEST(deaf_client__stopped)
+{
+	struct ring_ctrl_query_port_req req[64];
+
+	memset(req, 0, sizeof(req));
+	for (int i = 0; i < 64; i++)
+		req[i].port = 1;
+	fx_connect(&bad);
+	ck_assert_int_eq(fx_hello(&bad), 0);
+	for (int i = 0; i < 20000; i++) {
+		if (fx_send(&bad, RING_CTRL_QUERY_PORT, 1, req, 64) < 0 && i > 10000)
+			break;
+		fx_step();
+	}
+	expect_well();
+	fx_close(&bad);
+	fx_settle(1);
+}
+END_TEST
+
+FX_MAIN("ctl_client", setup, teardown, fuzz__every_operation, nonsense__cut_off,
+	descriptors__closed, arenas__sealed, arena__spoilt_by_its_client, quota__memory,
+	death__after_each_step, deaf_client__stopped)
