@@ -244,7 +244,11 @@ block_linger(struct hostile *t)
 			return;
 		ring_ctrl_hdr_init(&m.hdr, RING_CTRL_ALLOC_PD, 0, 1, 1);
 		m.req = body;
-		hx_send_raw(&h, &m, sizeof(m), &s, 1);
+		if (hx_send_raw(&h, &m, sizeof(m), &s, 1)) { /* refused: ours is the last close */
+			struct linger no = {0, 0};
+
+			setsockopt(s, SOL_SOCKET, SO_LINGER, &no, sizeof(no));
+		}
 		close(s);
 		if (i)
 			hx_close(&h);
