@@ -51,6 +51,7 @@ struct victim {
 	uint64_t done;
 	uint64_t errors;
 	uint64_t last_good;
+	bool busy[DEPTH]; /* slots under way: the two queues complete in no order */
 	bool wrong;
 };
 
@@ -227,8 +228,10 @@ post(struct victim *v)
 	wr.wr.rdma.rkey = e->peer_rkey;
 	fill(src, v->posted);
 	ret = rnic_post_send(e->qp, &wr, &bad);
-	if (!ret)
+	if (!ret) {
+		v->busy[slot] = true;
 		v->posted++;
+	}
 	return ret;
 }
 
@@ -257,7 +260,7 @@ turn(struct victim *v)
 	struct rnic_wc wc[DEPTH];
 	int n;
 
-	while (v->posted - v->done < DEPTH) {
+	while (!v->busy[v->posted % DEPTH]) {
 		int ret = post(v);
 
 		if (ret == -ENOTCONN)
@@ -279,6 +282,7 @@ turn(struct victim *v)
 			return PEER_ERROR;
 		}
 		verify(v, &wc[i]);
+		v->busy[wc[i].wr_id % DEPTH] = false;
 		v->done++;
 		v->last_good = now_ms();
 	}
@@ -356,6 +360,7 @@ reopen(struct victim *v)
 	rnic_dereg_mr(v->mr);
 	rnic_close(v->ctx);
 	memset(v->end, 0, sizeof(v->end));
+	memset(v->busy, 0, sizeof(v->busy));
 	v->ctx = ctx;
 	v->posted = v->done = 0;
 	return 0;
