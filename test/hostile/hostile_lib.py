@@ -24,6 +24,7 @@ def arguments(doc):
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--case", default="", help="only these cases")
     p.add_argument("--stop", type=float, default=5, help="seconds of a SIGSTOP")
+    p.add_argument("--least", type=float, default=0.8, help="part of its rate a victim keeps")
     a = p.parse_args()
     Daemon.rnicd, Daemon.rnicctl = a.rnicd, a.rnicctl
     return a

@@ -142,12 +142,17 @@ object_batch(struct hostile *t)
 
 		if (op == RING_CTRL_RESOLVE || op == RING_CTRL_CREATE_AH)
 			n = n > 8 ? 8 : n; /* each waits for a neighbour */
+		if (op == RING_CTRL_CREATE_CQ || op == RING_CTRL_CREATE_QP ||
+		    op == RING_CTRL_ALLOC_MEM)
+			n = n > 32 ? 32 : n; /* gigabytes; object_quota has that */
 		for (uint32_t k = 0; k < n; k++) {
 			honest_body(op, body + k * info->request_size);
 			if (hostile_below(t, 2))
 				hostile_mutate(t, body + k * info->request_size,
 					       info->request_size);
 		}
+		if (t->verbose)
+			printf("  %u of %s\n", n, info->name);
 		if (hx_request(&rig.h, op, n, body, &last))
 			break;
 	}

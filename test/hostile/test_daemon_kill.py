@@ -28,7 +28,9 @@ def one_round(a, where, n):
                 fatal(f"round {n}: with a new daemon: {line}", d)
         for v in two:
             if not v.wait_rates(3):
-                fatal(f"round {n}: no traffic after reconnecting: {v.lines}", d)
+                fatal(f"round {n}: no traffic after reconnecting: {v.lines}, "
+                      f"{len(v.rates)} intervals, exit status {v.proc.poll()}", d)
+        for v in two:
             if v.proc.wait(60) != 0:
                 fatal(f"round {n}: the application ended with {v.proc.returncode}", d)
         if d.stop() != 0:

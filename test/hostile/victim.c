@@ -9,13 +9,14 @@
  *   fatal                  the daemon is gone (asynchronous event, or an error that says so)
  *   reconnected            --reopen: a new session stands, traffic goes on
  *
- * Every wait has an end: a hang shows as "hang" and exit status 3. Exit status 0 after --seconds,
+ * SIGTERM ends it well, and --seconds. Every wait has an end: a hang shows as "hang" and exit status 3. Exit status 0 after --seconds,
  * or at an error with --peer; 1 when bytes were wrong or something failed.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,15 @@ struct victim {
 	bool busy[DEPTH]; /* slots under way: the two queues complete in no order */
 	bool wrong;
 };
+
+static volatile sig_atomic_t ended; /* by SIGTERM: with every object destroyed */
+
+static void
+end_well(int sig)
+{
+	(void)sig;
+	ended = 1;
+}
 
 static uint64_t
 now_ms(void)
@@ -319,7 +329,7 @@ run(struct victim *v, uint64_t end)
 	uint64_t interval = now_ms() + INTERVAL_MS, before = v->done;
 
 	v->last_good = now_ms();
-	while (now_ms() < end) {
+	while (now_ms() < end && !ended) {
 		enum outcome o = turn(v);
 		uint64_t now = now_ms();
 
@@ -394,6 +404,7 @@ main(int argc, char **argv)
 		default: fputs(usage, stderr); return 2;
 		}
 	}
+	signal(SIGTERM, end_well);
 	if ((ret = rnic_open(path, NULL, &v.ctx)) != 0)
 		return fail("opening", ret) ? 1 : 0;
 	for (;;) {
