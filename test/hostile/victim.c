@@ -9,8 +9,9 @@
  *   fatal                  the daemon is gone (asynchronous event, or an error that says so)
  *   reconnected            --reopen: a new session stands, traffic goes on
  *
- * SIGTERM ends it well, and --seconds. Every wait has an end: a hang shows as "hang" and exit status 3. Exit status 0 after --seconds,
- * or at an error with --peer; 1 when bytes were wrong or something failed.
+ * SIGTERM ends it well, as --seconds. Every wait has an end: a hang shows as "hang" and exit
+ * status 3. Exit status 0 after --seconds, or at an error with --peer; 1 when bytes were wrong or
+ * something failed.
  */
 #include <errno.h>
 #include <fcntl.h>
