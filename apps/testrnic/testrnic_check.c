@@ -73,11 +73,12 @@ bool
 load_same(const struct load *l)
 {
 	for (uint32_t q = 0; q < l->spec.qps; q++) {
-		uint64_t n = l->posted[q] < l->slots ? l->posted[q] : l->slots;
+		uint64_t end = l->posted[q], n = end - l->base[q];
 
-		if (memcmp(load_slot(l, &l->tx, q, 0), load_slot(l, &l->rx, q, 0),
-			   n * l->spec.size) != 0)
-			return false;
+		for (n = end - (n < l->slots ? n : l->slots); n < end; n++)
+			if (memcmp(load_slot(l, &l->tx, q, n), load_slot(l, &l->rx, q, n),
+				   l->spec.size) != 0)
+				return false;
 	}
 	return true;
 }

@@ -336,10 +336,11 @@ allocate(struct load *l)
 
 	l->posted = calloc(n, sizeof(*l->posted));
 	l->done = calloc(n, sizeof(*l->done));
+	l->base = calloc(n, sizeof(*l->base));
 	l->seen = calloc(n, sizeof(*l->seen));
 	l->checked = calloc(n, sizeof(*l->checked));
 	l->pings = l->spec.op == LOAD_PING ? calloc(LOAD_PINGS, sizeof(*l->pings)) : NULL;
-	if (!l->posted || !l->done || !l->seen || !l->checked ||
+	if (!l->posted || !l->done || !l->base || !l->seen || !l->checked ||
 	    (l->spec.op == LOAD_PING && !l->pings))
 		return -ENOMEM;
 	return 0;
@@ -379,6 +380,7 @@ load_close(struct load *l)
 	load_queues_close(l);
 	free(l->posted);
 	free(l->done);
+	free(l->base);
 	free(l->seen);
 	free(l->checked);
 	free(l->pings);
@@ -389,6 +391,7 @@ void
 load_start(struct load *l, uint64_t warm, uint64_t window)
 {
 	fill(l);
+	memcpy(l->base, l->posted, l->spec.qps * sizeof(*l->base));
 	l->warm = warm;
 	l->window = window;
 	l->began = l->sent_at = 0;

@@ -29,6 +29,7 @@ struct load {
 	uint64_t messages, cycles, completed, total;
 	uint64_t *posted; /* by QP: since it was made; message n lies in slot n % slots */
 	uint64_t *done;   /* by QP: completed */
+	uint64_t *base;   /* by QP: posted before load_start() */
 	uint32_t next;	  /* QP whose turn it is */
 	uint32_t outstanding;
 	bool measuring, closing;
@@ -67,7 +68,7 @@ bool load_arrived(const struct load *l, const uint8_t *message, uint64_t stamp);
 /** Stamps, and now and then all bytes. @return whether right; counts what was compared. */
 bool load_check(const struct load *l, uint32_t qp, uint64_t n, uint64_t stamp,
 		uint64_t *compared);
-/** The whole working set of both sides, when nothing is under way. */
+/** What lies in both sides' slots of the messages since load_start(), when none is under way. */
 bool load_same(const struct load *l);
 
 /* testrnic_queues.c */
