@@ -10,8 +10,6 @@
 #define CAP_PORT_ACTIVE_EVENT (1ull << 10)
 #define CAP_SYS_IMAGE_GUID (1ull << 11)
 #define CAP_RC_RNR_NAK_GEN (1ull << 12)
-#define CAP_MEM_WINDOW (1ull << 17)
-#define CAP_MEM_WINDOW_TYPE_2B (1ull << 24)
 #define ATOMIC_HCA 1
 #define GID_TYPE_ROCE_V2 2
 #define PORT_CAP_IP_BASED_GIDS (1u << 26)
@@ -53,7 +51,7 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->transport = RING_TRANSPORT_ROCE;
 	p->node_guid = p->sys_image_guid = guid_of(c->dev->port[0].mac);
 	p->device_cap_flags = CAP_CURR_QP_STATE_MOD | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID |
-		CAP_RC_RNR_NAK_GEN | CAP_MEM_WINDOW | CAP_MEM_WINDOW_TYPE_2B;
+		CAP_RC_RNR_NAK_GEN; /* no windows while the engine does not bind them */
 	p->max_mr_size = UINT64_C(1) << 48;
 	p->page_size_cap = UINT64_C(0xfffff000);
 	p->completion_timestamp_mask = UINT64_MAX;
@@ -73,7 +71,6 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->max_qp_rd_atom = ROCE_MAX_RD_ATOMIC;
 	p->max_qp_init_rd_atom = ROCE_MAX_RD_ATOMIC;
 	p->max_res_rd_atom = ROCE_MAX_RD_ATOMIC * (cfg->max_qps < 1u << 24 ? cfg->max_qps : 1u);
-	p->max_mw = cfg->max_mrs;
 	p->max_pkeys = 1;
 	p->num_ports = c->dev->sh.num_ports;
 	p->num_comp_vectors = c->dev->sh.num_workers;

@@ -156,7 +156,7 @@ ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 	(void)e;
 	if (!create_ok(r))
 		return -EINVAL;
-	if ((r->type != RING_QPT_RC && r->type != RING_QPT_UC) || r->srqn != RING_NO_HANDLE)
+	if (r->type != RING_QPT_RC || r->srqn != RING_NO_HANDLE)
 		return -EOPNOTSUPP;
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)

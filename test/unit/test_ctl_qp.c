@@ -19,6 +19,26 @@ START_TEST(objects__made_and_destroyed)
 }
 END_TEST
 
+/* What the engine does not run is refused when it is asked for, and not first by the peer. */
+START_TEST(create__refuses_other_types)
+{
+	static const uint32_t types[] = {RING_QPT_UC, RING_QPT_UD};
+	struct ring_ctrl_create_qp_rep rep;
+	struct pair p;
+
+	make_pair(&p);
+	for (unsigned int i = 0; i < 2; i++) {
+		struct ring_ctrl_create_qp_req qp = {
+			.type = types[i], .pd = p.pd, .send_cq = p.cqn, .recv_cq = p.cqn,
+			.srqn = RING_NO_HANDLE, .xrcd = RING_NO_HANDLE,
+			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+		};
+
+		ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_QP, &qp, &rep), -EOPNOTSUPP);
+	}
+}
+END_TEST
+
 /* A SEND with inline data from one QP to the other: rings, bells, engine, hairpin, CQ. */
 START_TEST(send__over_the_hairpin)
 {
@@ -209,7 +229,7 @@ START_TEST(cq__resize)
 }
 END_TEST
 
-FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, send__over_the_hairpin,
-	query__tells_what_was_set, modify__refused_leaves_the_state, modify__unresolved_neighbour,
-	destroy__while_a_modify_waits, modify__reset_and_again, destroy__in_every_state,
-	cq__resize)
+FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, create__refuses_other_types,
+	send__over_the_hairpin, query__tells_what_was_set, modify__refused_leaves_the_state,
+	modify__unresolved_neighbour, destroy__while_a_modify_waits, modify__reset_and_again,
+	destroy__in_every_state, cq__resize)
