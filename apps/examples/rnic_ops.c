@@ -32,6 +32,7 @@ static const char usage_text[] =
 	"  badkey-write badkey-read badkey-fadd badvar-write badvar-read oob-write oob-read\n"
 	"  noperm-write noperm-read noperm-fadd stale-write unaligned toolong rnrfail\n"
 	"that may fail and ends the run: badinv\n"
+	"mwwrite and sendinv want memory windows at the responder: rxe has them, rnicd not.\n"
 	"\n"
 	"Exit status: 0 if each ended as its name says and every byte was right.\n";
 
@@ -205,6 +206,9 @@ look_ahead(struct end *e, char **ops)
 		e->rnr_retry = 7;
 }
 
+static const char letters[] = "sc:p:S:d:g:M:l:R:r:t:y:Y:m:a:n:bPh";
+static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
+
 int
 main(int argc, char **argv)
 {
@@ -218,7 +222,7 @@ main(int argc, char **argv)
 	int opt, rc;
 
 	ex_program = "rnic_ops";
-	while ((opt = getopt(argc, argv, "sc:p:S:d:g:M:l:R:r:t:y:Y:m:a:n:bPh")) != -1) {
+	while ((opt = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		if (opt == 's')
 			server = true;
 		else if (opt == 'c')
