@@ -174,7 +174,7 @@ for s in ${suites[@]+"${suites[@]}"}; do
 done
 
 tests_plain() {
-	build "$plain" "$compiler" -Dwerror=true && run "$plain" ${selection[@]+"${selection[@]}"}
+	build "$plain" "$compiler" -Dtests=true -Dwerror=true && run "$plain" ${selection[@]+"${selection[@]}"}
 }
 
 tests_sanitized() {

@@ -20,7 +20,8 @@ static struct rnic_qp *
 connected_qp(struct rnic_pd *pd, struct rnic_cq *cq)
 {
 	struct rnic_qp_init_attr init = { .send_cq = cq, .recv_cq = cq, .qp_type = RNIC_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 } };
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+			.max_recv_sge = 1 } };
 	struct rnic_qp_attr a = { .qp_state = RNIC_QPS_INIT, .port_num = 1,
 		.qp_access_flags = RNIC_ACCESS_REMOTE_WRITE, .path_mtu = RNIC_MTU_1024,
 		.rq_psn = 1234, .sq_psn = 1234, .min_rnr_timer = 12, .timeout = 14,
