@@ -52,8 +52,7 @@ die() { echo "demo.sh: $*" >&2; exit 1; }
 if [ -z "${SOFTRNIC_DEMO_BUILT:-}" ]; then
 	if [ $install = 1 ]; then
 		say "packages"
-		devtools/install-deps.sh build
-		command -v ip >/dev/null || devtools/install-deps.sh interop
+		devtools/install-deps.sh build demo
 	fi
 	say "build in $build/"
 	[ -f "$build/build.ninja" ] || meson setup "$build" -Dtests=false >/dev/null

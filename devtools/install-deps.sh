@@ -13,6 +13,7 @@ Groups (all of them when none is named):
   test     unit tests, sanitizers, static checks, model checker
   interop  packet tools and the virtual machine that the peer tests boot
   docs     manual pages
+  demo     tools by which demo.sh makes its network
 
   --list   print the packages and install nothing
 EOF
@@ -35,6 +36,9 @@ packages() {
 	docs)
 		echo mandoc
 		;;
+	demo)
+		echo iproute2 procps
+		;;
 	*)
 		echo "install-deps: no group '$1'" >&2
 		usage >&2
@@ -56,7 +60,7 @@ for arg; do
 	*) groups+=("$arg") ;;
 	esac
 done
-[ ${#groups[@]} -gt 0 ] || groups=(build test interop docs)
+[ ${#groups[@]} -gt 0 ] || groups=(build test interop docs demo)
 
 wanted=()
 for group in "${groups[@]}"; do
