@@ -10,7 +10,7 @@ usage() {
 usage: devtools/check.sh [--format [FILE...]]
 
 Checks licence lines, white space, width, the arrows between the layers, what a
-layer may not use, and the shell scripts.
+layer may not use, the shell scripts and the manual pages.
 
   --format   instead, let clang-format rewrite these C files, or those that
              differ from the last commit
@@ -57,6 +57,12 @@ if command -v shellcheck >/dev/null; then
 	fi
 else
 	echo "warning: no shellcheck here, scripts not looked at"
+fi
+
+if command -v mandoc >/dev/null; then
+	mandoc -Tlint -Wwarning docs/man/*.[1-8] || rc=1
+else
+	echo "warning: no mandoc here, manual pages not looked at"
 fi
 
 if command -v clang-format >/dev/null; then
