@@ -54,10 +54,10 @@ if [ -z "${SOFTRNIC_DEMO_BUILT:-}" ]; then
 		say "packages"
 		devtools/install-deps.sh build demo
 	fi
-	say "build in $build/"
+	say "build in $build/ (the first time, some minutes)"
 	[ -f "$build/build.ninja" ] || meson setup "$build" -Dtests=false >/dev/null
-	ninja -C "$build" apps/rnicd/rnicd apps/rnicctl/rnicctl apps/examples/rnic_pingpong \
-		apps/examples/rnic_bw apps/examples/rnic_kv | tail -n 1
+	ninja --quiet -C "$build" apps/rnicd/rnicd apps/rnicctl/rnicctl apps/examples/rnic_pingpong \
+		apps/examples/rnic_bw apps/examples/rnic_kv
 fi
 export SOFTRNIC_DEMO_BUILT=1
 if [ "$(id -u)" != 0 ]; then
