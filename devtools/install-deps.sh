@@ -22,7 +22,8 @@ EOF
 packages() {
 	case $1 in
 	build)
-		echo gcc libc6-dev meson ninja-build pkg-config python3
+		# dpkg-dev tells meson the libdir where pkg-config and ld.so look
+		echo gcc libc6-dev dpkg-dev meson ninja-build pkg-config python3
 		echo libdpdk-dev libbsd-dev libjansson-dev libpcap-dev libnuma-dev
 		;;
 	test)
