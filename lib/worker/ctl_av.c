@@ -120,7 +120,8 @@ ctl_neigh_wait(struct worker_device *d, struct net_neigh *n, struct ctl_neigh_wa
 	if (net_neigh_l2_usable(l2))
 		return 0;
 	if (net_neigh_l2_state(l2) == NET_NEIGH_FAILED) {
-		LOG(ctl_log, NOTICE, "no host answers for %s on port %u (neighbour FAILED)",
+		LOG_LIMITED(&d->unreachable_told, ctl_log, NOTICE,
+			"no host answers for %s on port %u (neighbour FAILED)",
 			unreachable(n, text), n->port);
 		return -EHOSTUNREACH;
 	}
@@ -169,7 +170,7 @@ ctl_neigh_tell(struct worker_device *d)
 			if (status == -EINPROGRESS)
 				continue;
 			if (status < 0)
-				LOG(ctl_log, NOTICE,
+				LOG_LIMITED(&d->unreachable_told, ctl_log, NOTICE,
 					"no host answers for %s on port %u (neighbour %s)",
 					unreachable(w->neigh, text), w->neigh->port,
 					net_neigh_state_name(net_neigh_l2_state(

@@ -92,7 +92,7 @@ ctl_client_send(struct ctl_client *c, const void *msg, size_t len, const int *fd
 	if (err == -EAGAIN)
 		out_queue(c, msg, len, fds);
 	else if (err < 0)
-		ctl_client_kill(c, "its socket is closed");
+		ctl_client_kill(c, "closed its socket");
 	want(c);
 }
 
@@ -122,7 +122,7 @@ out_flush(struct ctl_client *c)
 		if (err == -EAGAIN)
 			break;
 		if (err < 0) {
-			ctl_client_kill(c, "its socket is closed");
+			ctl_client_kill(c, "closed its socket");
 			return;
 		}
 		STAILQ_REMOVE_HEAD(&c->out, link);
@@ -295,8 +295,9 @@ ctl_client_kill(struct ctl_client *c, const char *why)
 		return;
 	if (why != NULL) {
 		c->dev->cut_off++;
-		LOG(ctl_log, NOTICE, "context %u (pid %d, uid %u) is cut off: it %s", c->id,
-			(int)c->pid, (unsigned int)c->uid, why);
+		LOG_LIMITED(&c->dev->cut_off_told, ctl_log, NOTICE,
+			"context %u (pid %d, uid %u) is cut off: it %s", c->id, (int)c->pid,
+			(unsigned int)c->uid, why);
 	}
 	c->why = why;
 	c->state = CTL_CLIENT_DYING;

@@ -565,6 +565,8 @@ struct worker_device {
 	LIST_HEAD(, ctl_listener) listeners;
 	SLIST_HEAD(, ctl_watch) watches;
 	struct log_limit accept_failed;
+	/* lines that a client can make as many of as it likes */
+	struct log_limit cut_off_told, unreachable_told;
 	TAILQ_HEAD(, ctl_client) clients;
 	TAILQ_HEAD(ctl_reap_list, ctl_client) reap;
 	uint8_t *rx_buf; /* RING_CTRL_MAX_LEN, aligned */
