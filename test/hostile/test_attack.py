@@ -32,6 +32,8 @@ def main():
         differ = d.settle(start)
         if differ:
             fatal(f"not at their start (start, now): {differ}", d)
+        if d.log.count("is cut off") > 64:
+            fatal("a client can fill the log (B021)", d)
         status = d.stop()
         if status != 0:
             fatal(f"the daemon ended with {status}", d)
