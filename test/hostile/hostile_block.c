@@ -36,6 +36,7 @@ neighbour(struct hostile *t)
 	uint64_t start;
 	uint32_t key;
 	uint8_t *p;
+	int ret;
 
 	if (!hostile_rig(t, &r))
 		return 1;
@@ -44,8 +45,9 @@ neighbour(struct hostile *t)
 		return 1;
 	memset(p, 0x42, SIZE);
 	start = hx_now_ms();
-	if (hx_reg_mr(&r.h, r.pd, p, SIZE, 0xf, &key, NULL)) {
-		FAULT(t, "a neighbour cannot register private memory");
+	ret = hx_reg_mr(&r.h, r.pd, p, SIZE, 0xf, &key, NULL);
+	if (ret) {
+		FAULT(t, "a neighbour cannot register private memory: %s", strerror(-ret));
 		return 1;
 	}
 	for (uint32_t i = 0; i < 32; i++) {

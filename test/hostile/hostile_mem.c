@@ -77,6 +77,8 @@ registered(struct hostile *t, const void *addr, size_t size, uint32_t *key)
 	int ret = hx_reg_mr(&rig.h, rig.pd, addr, size, 0xf, key, NULL);
 
 	MUST(t, ret != -ETIMEDOUT, "REG_MR: no answer");
+	if (ret && t->verbose)
+		printf("  REG_MR: %s\n", strerror(-ret));
 	return !ret;
 }
 
