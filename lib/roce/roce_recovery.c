@@ -171,6 +171,12 @@ roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 		return;
 	if (qp->una == qp->snd_max && !qp->neigh_wait)
 		return;
+	if (qp->parked && !qp->parked_response) {
+		/* A message stands half sent, since our own application's memory does not come:
+		 * that the peer is silent meanwhile is no fault of its own. */
+		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
+		return;
+	}
 	roce_count(r, ROCE_C_TIMEOUT);
 	qp->cold->timeouts++;
 	/* Nobody answers, not even to ask where the peer is: the request that waits fails. */

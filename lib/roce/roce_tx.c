@@ -128,6 +128,9 @@ roce_tx_unpark(struct roce *r, struct roce_qp *qp)
 		return false;
 	roce_icrc_write(rte_pktmbuf_mtod_offset(m, void *, off), qp->path.v6, m->pkt_len - off);
 	qp->parked = NULL;
+	/* The peer's time to answer begins when our own memory has come. */
+	if (!qp->parked_response && qp->due[ROCE_T_ACK])
+		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
 	tx_push(r, qp, m);
 	return true;
 }

@@ -57,8 +57,10 @@ neighbour(struct hostile *t)
 		w.sge[0].addr = (uintptr_t)p + i * 4096;
 		w.sge[0].lkey = key;
 		hx_post(&r, &r.qp[i & 1], &w);
-		if (hx_poll_wait(&r.h, &r.cq, &c, HX_WAIT_MS) || hx_cqe_status(&c)) {
-			FAULT(t, "a neighbour's WRITE from private memory does not succeed");
+		ret = hx_poll_wait(&r.h, &r.cq, &c, HX_WAIT_MS);
+		if (ret || hx_cqe_status(&c)) {
+			FAULT(t, "a neighbour's WRITE %u from private memory: %s, status %u", i,
+			      strerror(-ret), ret ? 0 : hx_cqe_status(&c));
 			return 1;
 		}
 		if (memcmp(r.mem + 65536, p, 4096)) {
