@@ -427,6 +427,42 @@ mem_own_rings(struct hostile *t)
 	hostile_alive(t, &rig.h);
 }
 
+/* Death with registrations and their replacements half way. */
+static void
+mem_reg_die(struct hostile *t)
+{
+	uint8_t *p = mmap(NULL, 16 * SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+			  0);
+
+	for (int i = 0; i < 12 && p != MAP_FAILED; i++) {
+		uint32_t key;
+
+		if (!hostile_rig(t, &rig) || !registered(t, p, 4096, &key))
+			return;
+		for (uint32_t k = 0; k < 8; k++) {
+			struct ring_ctrl_reg_mr_req reg = {
+				.addr = (uintptr_t)p,
+				.length = 16 * SIZE - k * 4096,
+				.access = 0xf,
+				.pd = rig.pd,
+			};
+			struct ring_ctrl_rereg_mr_req again = {
+				.lkey = key,
+				.what = RING_REREG_TRANSLATION,
+				.addr = (uintptr_t)p,
+				.length = 8 * SIZE,
+			};
+
+			if (hx_request(&rig.h, RING_CTRL_REG_MR, 1, &reg, NULL) ||
+			    hx_request(&rig.h, RING_CTRL_REREG_MR, 1, &again, NULL))
+				break;
+		}
+		if (hostile_below(t, 2))
+			hx_handle_call(&rig.h, RING_CTRL_DEALLOC_PD, rig.pd);
+		hx_rig_close(&rig); /* at once: the helper has hardly begun */
+	}
+}
+
 const struct hostile_case hostile_mem_cases[] = {
 	{"mem_truncate", mem_truncate, "files cut under their registration", false},
 	{"mem_truncate_race", mem_truncate_race, "files cut all the time", false},
@@ -436,6 +472,7 @@ const struct hostile_case hostile_mem_cases[] = {
 	{"mem_maps_race", mem_maps_race, "mappings that change during registration", false},
 	{"mem_many_maps", mem_many_maps, "one region over thousands of mappings", false},
 	{"mem_special", mem_special, "every kind of mapping registered", false},
+	{"mem_reg_die", mem_reg_die, "death with registrations half way", false},
 	{"mem_own_rings", mem_own_rings, "rings overwritten by RDMA", false},
 	{NULL, NULL, NULL, false},
 };
