@@ -147,6 +147,10 @@ def pair(path, sock, *args):
         assert line and line.startswith("me "), f"a peer does not come up: {told}"
     for i in range(2):
         two[i].say(told[1 - i][3:])
+    for v in two:
+        assert v.wait("joined") == "joined", "a peer does not connect"
+    for v in two:
+        v.say("go")
     return two
 
 

@@ -14,8 +14,10 @@ import time
 
 from hostile_lib import WAIT, Victim, arguments, daemon, fatal, pair
 
-# victim.c: (retry_cnt 3 + 1) times up to 4 times 4.2 ms; the rest is for a loaded machine
-RETRY_MS = 4 * 4 * 4.2 + 400
+# victim.c: (retry_cnt 3 + 1) times up to 4 times 4.2 ms; the rest is for a
+# machine on which everybody waits for a core; the median has to do without it
+RETRY_MS = 4 * 4 * 4.2
+SLACK_MS = 2000
 RETRY_EXCEEDED, FLUSHED = 12, 5
 
 
@@ -31,8 +33,8 @@ def one_kill(a, d, n):
     if not line or not line.startswith("error "):
         fatal(f"kill {n}: the peer got no error: {line}", d)
     status, ms = map(int, line.split()[1:])
-    if status not in (RETRY_EXCEEDED, FLUSHED) or ms > RETRY_MS:
-        fatal(f"kill {n}: the peer got status {status} after {ms} ms, limit {RETRY_MS:.0f}", d)
+    if status not in (RETRY_EXCEEDED, FLUSHED) or ms > RETRY_MS + SLACK_MS:
+        fatal(f"kill {n}: the peer got status {status} after {ms} ms, limit {RETRY_MS + SLACK_MS:.0f}", d)
     peer.proc.wait(WAIT)
     return ms
 
@@ -79,14 +81,14 @@ def reference_rate(a, d, victim):
 def kill_all(a, d, kills, victim):
     """
     Windows of kills, each between two of reference, since the machine's speed drifts. The
-    victim's rate in the kills' windows as parts of their neighbours', and the slowest peer.
+    victim's rate in the kills' windows as parts of their neighbours', and how long each peer took to know.
     """
-    parts, slowest, n = [], 0, 0
+    parts, known, n = [], [], 0
     before = reference_rate(a, d, victim)
     while n < kills:
         began = time.monotonic()
         for _ in range(min(5, kills - n)):
-            slowest = max(slowest, one_kill(a, d, n))
+            known.append(one_kill(a, d, n))
             n += 1
             if not d.alive():
                 fatal(f"kill {n}: the daemon is dead", d)
@@ -94,7 +96,9 @@ def kill_all(a, d, kills, victim):
         after = reference_rate(a, d, victim)
         parts.append(rate / max(1.0, (before + after) / 2))
         before = after
-    return parts, slowest
+    if statistics.median(known) > RETRY_MS + 50:
+        fatal(f"peers took {statistics.median(known)} ms to know, in the middle", d)
+    return parts, known
 
 
 def main():
@@ -105,14 +109,14 @@ def main():
         victim = Victim(a.victim, d.sock, "--seconds", 1000000)
         if not victim.wait_rates(3):
             fatal(f"the victim does not come up: {victim.lines}", d)
-        parts, slowest = kill_all(a, d, kills, victim)
+        parts, known = kill_all(a, d, kills, victim)
         before = reference_rate(a, d, victim)
         under_stop, peer_rate = one_stop(a, d, a.stop, victim)
         parts.append(under_stop / max(1.0, (before + reference_rate(a, d, victim)) / 2))
         if victim.lines:
             fatal(f"the victim suffered: {victim.lines}", d)
-        print(f"{kills} kills, the peer knew after {slowest} ms at most; the victim's rate, as "
-              "parts of that beside pairs that end in peace: "
+        print(f"{kills} kills, the peer knew after {statistics.median(known):.0f} ms, "
+              f"{max(known)} at most; the victim's rate, as parts of that beside pairs that end in peace: "
               + ", ".join(f"{p:.2f}" for p in parts[:-1]) + f" under kills, {parts[-1]:.2f} "
               f"beside a stopped application, whose peer made {peer_rate:.0f} WRITEs in 100 ms")
         if statistics.median(parts) < a.least or 0 in parts:

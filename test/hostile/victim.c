@@ -4,6 +4,7 @@
  * of another victim (--peer), each verified, with a line about every interval:
  *
  *   me QPN RKEY ADDR       --peer: what the other one needs, whose line is read from stdin
+ *   joined                 --peer: connected; traffic begins at the next line of stdin
  *   rate WRITES ERRORS     of the interval that ended
  *   error STATUS MS        --peer: a completion in error, so long after the last good one
  *   fatal                  the daemon is gone (asynchronous event, or an error that says so)
@@ -204,7 +205,13 @@ connect_ends(struct victim *v)
 	    sscanf(line, "%u %u %llu", &e->peer_qpn, &e->peer_rkey, &addr) != 3)
 		return fail("the peer's line", -EPROTO);
 	e->peer_addr = addr;
-	return join(v, e);
+	ret = join(v, e);
+	if (ret)
+		return ret;
+	/* who sends to a QP that is not ready yet uses up its retries */
+	printf("joined\n");
+	fflush(stdout);
+	return fgets(line, sizeof(line), stdin) ? 0 : fail("the word to go", -EPROTO);
 }
 
 /* Sources and targets are the slot's; the stamp is the request's number over all of it. */
