@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A lane: one thread with the rights of its client process, a ring of accesses, and messages to
- * send them back with. A client can keep a call waiting for as long as it likes (userfaultfd,
- * FUSE). Then its context is killed: what is queued fails, and the access that hangs is given
- * back as failed too; its thread ends when the call returns, and frees the lane. So a read goes
- * through the lane's own buffer: what arrives late must not land in a packet that is reused.
+ * A lane: one thread, the memory of its client process (copier_mem.c), a ring of accesses, and
+ * messages to send them back with. A client can keep a call waiting for as long as it likes
+ * (userfaultfd, FUSE). Then its context is killed: what is queued fails, and the access that
+ * hangs is given back as failed too; its thread ends when the call returns, and frees the lane.
+ * So everything goes through the lane's own buffer: what is read late must not land in a packet
+ * that is reused, and what is written late must not come from one.
  */
 #include <errno.h>
-#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,18 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <rte_debug.h>
 #include <rte_ring.h>
 
 #include "copier.h"
+#include "copier_mem.h"
 #include "worker_shared_priv.h"
 
 #define BOUNCE (256u << 10)
-#define LIMIT_NS UINT64_C(3000000000)
 #define IOS_WORKER 512 /* no worker has more accesses under way */
 
 /* Who gives the present access back: the thread, or who kills the lane. */
@@ -49,10 +47,8 @@ struct copier_req {
 struct copier_lane {
 	struct worker_shared *s;
 	pthread_t thread;
-	pid_t pid;
-	int pidfd;
-	uid_t uid;
-	gid_t gid;
+	struct copier_who who;
+	int mem;  /* of the process */
 	int wake; /* eventfd */
 	struct ring_sleep sleep;
 	_Atomic bool stop, killed;
@@ -67,64 +63,45 @@ struct copier_lane {
 	uint8_t *bounce;
 };
 
-/* ---- rights ---------- */
-
-/* Of this thread alone: the raw calls, not libc's, which change all threads. */
-static int
-become(const struct copier_lane *l)
-{
-	if (l->uid == geteuid() && l->gid == getegid())
-		return 0;
-	if (syscall(SYS_setgroups, 0, NULL) < 0 && l->uid != geteuid())
-		return -errno;
-	if (syscall(SYS_setresgid, l->gid, l->gid, l->gid) < 0)
-		return -errno;
-	/* From root to another uid: all capabilities go, CAP_SYS_PTRACE with them. */
-	return syscall(SYS_setresuid, l->uid, l->uid, l->uid) < 0 ? -errno : 0;
-}
-
-/* Whether the pid still names that process; it does while its pidfd is not readable. */
-static bool
-alive(const struct copier_lane *l)
-{
-	struct pollfd p = {.fd = l->pidfd, .events = POLLIN};
-
-	return poll(&p, 1, 0) == 0;
-}
-
 /* ---- one access ---------- */
 
-static int
-all_moved(ssize_t n, size_t want)
-{
-	if (n < 0)
-		return errno == EFAULT || errno == ESRCH ? -EFAULT : -errno;
-	return (size_t)n == want ? 0 : -EFAULT; /* a short count: the rest is not there */
-}
-
+/* Bytes of all pieces, or 0 when they are more than a lane's buffer holds. */
 static size_t
-remote_list(const struct verbs_io *io, struct iovec *iov)
+io_bytes(const struct verbs_io *io)
 {
-	size_t total = 0;
+	uint64_t total = 0;
 
-	for (unsigned int i = 0; i < io->num; i++) {
-		iov[i].iov_base = (void *)(uintptr_t)io->piece[i].remote;
-		iov[i].iov_len = io->piece[i].len;
+	for (unsigned int i = 0; i < io->num; i++)
 		total += io->piece[i].len;
+	return total <= BOUNCE ? (size_t)total : 0;
+}
+
+/* Between the buffer and the pieces; those that are neighbours there in one call. */
+static int
+io_move(const struct copier_lane *l, const struct verbs_io *io, bool write)
+{
+	uint8_t *at = l->bounce;
+	unsigned int next;
+
+	for (unsigned int i = 0; i < io->num; i = next) {
+		uint64_t remote = io->piece[i].remote, len = io->piece[i].len;
+		int err;
+
+		for (next = i + 1; next < io->num && io->piece[next].remote == remote + len; next++)
+			len += io->piece[next].len;
+		err = write ? copier_mem_write(l->mem, remote, at, len)
+			    : copier_mem_read(l->mem, remote, at, len);
+		if (err < 0)
+			return err;
+		at += len;
 	}
-	return total;
+	return 0;
 }
 
 static int
-lane_read(struct copier_lane *l, const struct verbs_io *io)
+lane_read(const struct copier_lane *l, const struct verbs_io *io)
 {
-	struct iovec remote[VERBS_IO_PIECES];
-	size_t total = remote_list(io, remote);
-	struct iovec local = {l->bounce, total};
-
-	if (total > BOUNCE)
-		return -EMSGSIZE;
-	return all_moved(process_vm_readv(l->pid, &local, 1, remote, io->num, 0), total);
+	return io_bytes(io) == 0 ? -EMSGSIZE : io_move(l, io, false);
 }
 
 /* A key that was invalidated since the packet was accepted is not written through any more. */
@@ -143,28 +120,29 @@ still_valid(const struct verbs_io *io)
 static int
 lane_write(const struct copier_lane *l, const struct verbs_io *io)
 {
-	struct iovec remote[VERBS_IO_PIECES], local[VERBS_IO_PIECES];
-	size_t total = remote_list(io, remote);
+	uint8_t *at = l->bounce;
 
+	if (io_bytes(io) == 0)
+		return -EMSGSIZE;
 	if (!still_valid(io))
 		return -EACCES;
-	for (unsigned int i = 0; i < io->num; i++)
-		local[i] = (struct iovec){io->piece[i].local, io->piece[i].len};
-	return all_moved(process_vm_writev(l->pid, local, io->num, remote, io->num, 0), total);
+	for (unsigned int i = 0; i < io->num; i++) {
+		memcpy(at, io->piece[i].local, io->piece[i].len);
+		at += io->piece[i].len;
+	}
+	return io_move(l, io, true);
 }
 
 /* Atomic with the lane's other accesses, and with nothing else: ATOMIC_HCA. */
 static int
 lane_atomic(const struct copier_lane *l, const struct verbs_io *io, uint64_t *original)
 {
-	struct iovec remote = {(void *)(uintptr_t)io->piece[0].remote, 8};
-	uint64_t old, new;
-	struct iovec local = {&old, 8};
+	uint64_t remote = io->piece[0].remote, old, new;
 	int err;
 
 	if (io->num != 1 || io->piece[0].len != 8 || !still_valid(io))
 		return -EACCES;
-	err = all_moved(process_vm_readv(l->pid, &local, 1, &remote, 1, 0), 8);
+	err = copier_mem_read(l->mem, remote, &old, 8);
 	if (err < 0)
 		return err;
 	*original = old;
@@ -174,14 +152,13 @@ lane_atomic(const struct copier_lane *l, const struct verbs_io *io, uint64_t *or
 		new = io->swap;
 	else
 		return 0;
-	local.iov_base = &new;
-	return all_moved(process_vm_writev(l->pid, &local, 1, &remote, 1, 0), 8);
+	return copier_mem_write(l->mem, remote, &new, 8);
 }
 
 static int
-lane_do(struct copier_lane *l, const struct verbs_io *io, uint64_t *original)
+lane_do(const struct copier_lane *l, const struct verbs_io *io, uint64_t *original)
 {
-	if (atomic_load_explicit(&l->killed, memory_order_relaxed) || !alive(l))
+	if (atomic_load_explicit(&l->killed, memory_order_relaxed))
 		return -ESRCH;
 	switch ((enum verbs_io_op)io->op) {
 	case VERBS_IO_READ:
@@ -207,9 +184,8 @@ msg_done(struct worker_msg *m)
 }
 
 static void
-give_back(struct copier_lane *l, struct copier_msg *c, uint32_t worker)
+give_back(struct copier_msg *c, uint32_t worker)
 {
-	(void)l;
 	c->m.type = WORKER_MSG_IO_DONE;
 	c->m.reply = false;
 	c->m.done = msg_done;
@@ -241,8 +217,8 @@ lane_free(struct copier_lane *l)
 		return;
 	if (l->wake >= 0)
 		close(l->wake);
-	if (l->pidfd >= 0)
-		close(l->pidfd);
+	if (l->mem >= 0)
+		close(l->mem);
 	free(l->todo);
 	free(l->free);
 	free(l->msgs);
@@ -266,7 +242,7 @@ lane_serve(struct copier_lane *l, struct copier_msg *c)
 	if (!atomic_compare_exchange_strong(&l->owner, &busy, LANE_IDLE))
 		return false;
 	io_fill(l, c->m.io, status, original);
-	give_back(l, c, worker);
+	give_back(c, worker);
 	return true;
 }
 
@@ -286,10 +262,12 @@ lane_main(void *arg)
 {
 	struct copier_lane *l = arg;
 	struct copier_msg *c;
-	int err = become(l);
+	bool ok;
 
-	atomic_store(&l->ready, err < 0 ? err : 1);
-	while (err == 0) {
+	l->mem = copier_mem_open(&l->who);
+	ok = l->mem >= 0;
+	atomic_store(&l->ready, ok ? 1 : l->mem);
+	while (ok) {
 		if (rte_ring_dequeue(l->todo, (void **)&c) == 0) {
 			if (!lane_serve(l, c))
 				break;
@@ -339,7 +317,7 @@ lane_memory(struct copier_lane *l)
 }
 
 struct copier_lane *
-copier_lane_new(struct worker_shared *s, pid_t pid, int pidfd, uid_t uid, gid_t gid, int *err)
+copier_lane_new(struct worker_shared *s, const struct copier_who *who, int *err)
 {
 	struct copier_lane *l = aligned_alloc(RING_LINE,
 		RTE_ALIGN_CEIL(sizeof(*l), (size_t)RING_LINE));
@@ -349,13 +327,10 @@ copier_lane_new(struct worker_shared *s, pid_t pid, int pidfd, uid_t uid, gid_t 
 		return NULL;
 	memset(l, 0, sizeof(*l));
 	l->s = s;
-	l->pid = pid;
-	l->uid = uid;
-	l->gid = gid;
-	l->wake = -1;
-	l->pidfd = dup(pidfd);
+	l->who = *who;
+	l->mem = l->wake = -1;
 	atomic_store(&l->refs, 1);
-	if (l->pidfd < 0 || lane_memory(l) < 0)
+	if (lane_memory(l) < 0)
 		goto fail;
 	atomic_store(&l->refs, 2);
 	if (pthread_create(&l->thread, NULL, lane_main, l) != 0) {
@@ -363,7 +338,8 @@ copier_lane_new(struct worker_shared *s, pid_t pid, int pidfd, uid_t uid, gid_t 
 		goto fail;
 	}
 	while (atomic_load(&l->ready) == 0)
-		sched_yield(); /* four system calls of the new thread */
+		sched_yield(); /* a few system calls of the new thread */
+	l->who = (struct copier_who){0}; /* the caller's to keep no longer */
 	*err = atomic_load(&l->ready);
 	if (*err > 0) {
 		*err = 0;
@@ -382,10 +358,10 @@ copier_lane_busy(const struct copier_lane *l)
 }
 
 bool
-copier_lane_stuck(const struct copier_lane *l, uint64_t now)
+copier_lane_stuck(const struct copier_lane *l, uint64_t now, uint64_t limit)
 {
 	return copier_lane_busy(l) && now > atomic_load(&l->since) &&
-		now - atomic_load(&l->since) > LIMIT_NS;
+		now - atomic_load(&l->since) > limit;
 }
 
 void
@@ -401,7 +377,7 @@ copier_lane_kill(struct copier_lane *l)
 	if (rte_ring_dequeue(l->free, (void **)&c) == 0) {
 		l->current.io->status = -ETIMEDOUT;
 		c->m.io = l->current.io;
-		give_back(l, c, l->current.worker);
+		give_back(c, l->current.worker);
 	}
 	copier_lane_drain(l);
 }
@@ -415,7 +391,7 @@ copier_lane_drain(struct copier_lane *l)
 		return false;
 	while (rte_ring_dequeue(l->todo, (void **)&c) == 0) {
 		c->m.io->status = -ESRCH;
-		give_back(l, c, (uint32_t)c->m.cookie);
+		give_back(c, (uint32_t)c->m.cookie);
 	}
 	return true;
 }

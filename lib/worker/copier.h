@@ -2,7 +2,7 @@
 /*
  * Copiers: threads that read and write memory of client processes, where a worker must not wait
  * (docs/design.md, 2.3). A lane is one client process: its accesses are done in order, by one
- * thread, with the client's own rights.
+ * thread, with what the client's own rights reach.
  */
 #ifndef COPIER_H
 #define COPIER_H
@@ -16,16 +16,19 @@
 struct copier_lane;
 struct worker_shared;
 
+struct copier_who;
+
 /**
  * A lane to this process. Accesses return to their workers by WORKER_MSG_IO_DONE. NULL and
- * -errno in *err. Control thread, like the next two.
+ * -errno in *err. May wait for the process for a moment: a helper's work.
  */
-struct copier_lane *copier_lane_new(struct worker_shared *s, pid_t pid, int pidfd, uid_t uid,
-				    gid_t gid, int *err);
+struct copier_lane *copier_lane_new(struct worker_shared *s, const struct copier_who *who,
+				    int *err);
+/* Control thread, the rest. */
 /** No access is under way or will come. NULL is allowed. */
 void copier_lane_put(struct copier_lane *l);
-/** Whether an access has taken longer than any honest one does. */
-bool copier_lane_stuck(const struct copier_lane *l, uint64_t now);
+/** Whether an access has taken longer than `limit` ns, which no honest one does. */
+bool copier_lane_stuck(const struct copier_lane *l, uint64_t now, uint64_t limit);
 /** Whether an access is under way. */
 bool copier_lane_busy(const struct copier_lane *l);
 /** Its client is cut off: what is queued fails, and a call that hangs is no longer awaited. */

@@ -32,6 +32,7 @@ LOG_TYPE_DEFINE(ctl_log, lib.worker.ctl, NOTICE);
 #define EVENTS 64
 #define POLL_NS UINT64_C(1000000)	  /* while something is polled for */
 #define TIMEWAIT_NS UINT64_C(4000000000)  /* a QPN's: longer than packets live */
+#define LANE_LIMIT_NS UINT64_C(3000000000)
 #define MSGS 2047
 #define REQUESTS 65536 /* messages that await a worker's answer */
 
@@ -304,6 +305,7 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 	for (int i = 0; i < 64 && (got = ctl_msg_poll(d)) > 0; i++)
 		done += got;
 	now = ctl_now(d);
+	ctl_mrs_check(d);
 	ctl_net_tick(d, now);
 	ctl_grace_poll(d);
 	ctl_timewait_poll(d, now);
@@ -469,6 +471,8 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 	d->cfg.name = d->name;
 	d->cfg.ports = d->ports;
 	d->timewait_ns = TIMEWAIT_NS;
+	d->lane_limit_ns = LANE_LIMIT_NS;
+	d->deaths = mapmem_deaths();
 	arc4random_buf(d->boot_id, sizeof(d->boot_id));
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epfd < 0 || shared_init(d, why) < 0 || pools_init(d, why) < 0 ||

@@ -210,6 +210,22 @@ client_ready(struct worker_device *d, struct ctl_source *s, uint32_t events)
 
 /* ---- birth ---------- */
 
+#define GROUPS 65536 /* NGROUPS_MAX of the kernel */
+
+static int
+identify_groups(struct ctl_client *c, int fd)
+{
+	socklen_t len = GROUPS * sizeof(gid_t);
+
+	c->groups = malloc(len);
+	if (c->groups == NULL)
+		return -ENOMEM;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, c->groups, &len) < 0)
+		return -errno;
+	c->num_groups = len / sizeof(gid_t);
+	return 0;
+}
+
 /* Who it is, as the kernel says. A pid of 0 is one that has no name in our pid namespace. */
 static int
 identify(struct ctl_client *c, int fd)
@@ -222,12 +238,11 @@ identify(struct ctl_client *c, int fd)
 	c->pid = cred.pid > 0 ? cred.pid : 0;
 	c->uid = cred.uid;
 	c->gid = cred.gid;
-	c->pidfd = -1;
 	if (c->pid != 0)
 		c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	if (c->pidfd < 0)
 		c->pid = 0;
-	return 0;
+	return identify_groups(c, fd);
 }
 
 int
@@ -248,9 +263,10 @@ ctl_client_new(struct worker_device *d, int fd)
 	TAILQ_INIT(&c->waits);
 	for (int i = 0; i < CTL_KINDS; i++)
 		TAILQ_INIT(&c->objs[i]);
+	c->pidfd = -1;
 	err = identify(c, fd);
 	if (err < 0)
-		goto free_client;
+		goto close_pidfd;
 	c->user = ctl_user_get(d, c->uid);
 	err = -ENOMEM;
 	if (c->user == NULL)
@@ -268,7 +284,7 @@ put_user:
 close_pidfd:
 	if (c->pidfd >= 0)
 		close(c->pidfd);
-free_client:
+	free(c->groups);
 	free(c);
 close_fd:
 	close(fd);
@@ -366,6 +382,7 @@ client_free(struct ctl_client *c)
 	ctl_user_put(c->user);
 	if (c->pidfd >= 0)
 		close(c->pidfd);
+	free(c->groups);
 	free(c->bell_free);
 	free(c);
 }

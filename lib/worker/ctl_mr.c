@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "copier.h"
+#include "copier_mem.h"
 #include "ctl_priv.h"
 #include "mapmem.h"
 
@@ -22,6 +23,8 @@ struct reg_job {
 	struct ctl_mr *mr;	/* to be entered */
 	struct ctl_mr *replaces; /* REREG_MR */
 	struct mapmem *map;
+	struct copier_lane *lane; /* made for this */
+	bool need_lane;		  /* the client has none */
 	int status;
 };
 
@@ -116,12 +119,30 @@ reg_finish(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces,
 
 /* ---- foreign memory ---------- */
 
+/* On the helper thread; nothing of this changes while the client lives. */
+static struct copier_lane *
+reg_lane(const struct ctl_client *c, int *err)
+{
+	const struct copier_who who = {
+		.pid = c->pid,
+		.pidfd = c->pidfd,
+		.uid = c->uid,
+		.gid = c->gid,
+		.groups = c->groups,
+		.num_groups = c->num_groups,
+	};
+
+	return copier_lane_new(&c->dev->sh, &who, err);
+}
+
 static bool
 reg_step(struct ctl_job *j)
 {
 	struct reg_job *r = (struct reg_job *)j;
 
 	r->status = mapmem_step(r->map);
+	if (r->status == 0 && mapmem_has_foreign(r->map) && r->need_lane)
+		r->lane = reg_lane(r->client, &r->status);
 	return r->status == 1;
 }
 
@@ -130,15 +151,11 @@ reg_foreign(struct ctl_client *c, struct reg_job *r)
 {
 	const struct mr_seg *segs;
 	uint32_t num;
-	int err = ctl_user_charge(c->dev, c->user, mapmem_bytes(r->map));
+	int err;
 
-	if (err < 0)
-		return err;
-	r->mr->charged = mapmem_bytes(r->map);
-	if (mapmem_has_foreign(r->map) && c->lane == NULL) {
-		c->lane = copier_lane_new(&c->dev->sh, c->pid, c->pidfd, c->uid, c->gid, &err);
-		if (c->lane == NULL)
-			goto uncharge;
+	if (c->lane == NULL) {
+		c->lane = r->lane;
+		r->lane = NULL;
 	}
 	r->mr->how = mapmem_has_foreign(r->map) ? RING_MR_COPIED : RING_MR_MAPPED;
 	segs = mapmem_segs(r->map, &num);
@@ -147,11 +164,7 @@ reg_foreign(struct ctl_client *c, struct reg_job *r)
 	if (err == 0 || r->mr->o.client != NULL) {
 		r->mr->map = r->map; /* its mappings live as long as the region */
 		r->map = NULL;
-		return err;
 	}
-uncharge:
-	ctl_user_uncharge(c->user, r->mr->charged);
-	r->mr->charged = 0;
 	return err;
 }
 
@@ -177,6 +190,12 @@ reg_done(struct worker_device *d, struct ctl_job *j)
 		free(r->mr);
 	if (r->map != NULL)
 		mapmem_free(r->map);
+	copier_lane_put(r->lane);
+	if (err == -EPERM || err == -EACCES)
+		LOG_LIMITED(&c->logged, ctl_log, NOTICE,
+			"context %u: memory of process %d cannot be opened as uid %u: it is "
+			"privileged, not dumpable, or Yama wants prctl(PR_SET_PTRACER)",
+			c->id, (int)c->pid, (unsigned int)c->uid);
 	ctl_elem_done(r->e, err);
 	ctl_client_reap(c);
 	free(r);
@@ -186,7 +205,17 @@ static int
 reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, struct ctl_elem e)
 {
 	bool write = (mr->access & (MR_LOCAL_WRITE | MR_REMOTE_WRITE | MR_REMOTE_ATOMIC)) != 0;
-	uint64_t budget = c->dev->cfg.quota_mr_bytes;
+	struct mapmem_req req = {
+		.pid = c->pid,
+		.pidfd = c->pidfd,
+		.uid = c->uid,
+		.write = write,
+		.addr = mr->addr,
+		.len = mr->length,
+		.used = &c->user->mapped,
+		.quota = c->dev->cfg.quota_mr_bytes,
+		.wake = c->dev->sh.ctl_kick_fd,
+	};
 	struct reg_job *r;
 
 	if (c->pid == 0) {
@@ -199,8 +228,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return -ENOMEM;
-	r->map = mapmem_new(c->pid, c->pidfd, c->uid, mr->addr, mr->length, write,
-		budget);
+	r->map = mapmem_new(&req);
 	if (r->map == NULL) {
 		free(r);
 		return -ENOMEM;
@@ -208,6 +236,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 	r->job.step = reg_step;
 	r->job.done = reg_done;
 	r->client = c;
+	r->need_lane = c->lane == NULL;
 	r->mr = mr;
 	r->replaces = replaces;
 	r->e = e;
@@ -265,6 +294,8 @@ ctl_op_reg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem 
 	if (pd == NULL || r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0 ||
 		!mr_access_valid(r->access))
 		return -EINVAL;
+	if (r->flags & RING_MR_REMAP)
+		return -EOPNOTSUPP;
 	if (r->length == 0 && (r->access & MR_ON_DEMAND))
 		return -EOPNOTSUPP; /* implicit regions are not offered (odp capabilities) */
 	if (!range_ok(r->addr, r->length, r->iova, r->access))
@@ -292,6 +323,10 @@ ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 	if (old == NULL || old->window || r->what == 0 || (r->what & ~(uint32_t)REREG_ALL) != 0 ||
 		r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0)
 		return -EINVAL;
+	if (r->flags & RING_MR_REMAP)
+		return -EOPNOTSUPP;
+	if (old->killed)
+		return -EFAULT;
 	if (old->o.refs != 0)
 		return -EBUSY;
 	mr = calloc(1, sizeof(*mr));
@@ -320,11 +355,8 @@ ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 static void
 mr_gone(struct ctl_mr *mr)
 {
-	struct ctl_client *c = mr->o.client;
-
 	if (mr->map != NULL)
 		mapmem_free(mr->map);
-	ctl_user_uncharge(c->user, mr->charged);
 	if (mr->mem != NULL)
 		mr->mem->o.refs--;
 	mr->pd->o.refs--;
@@ -348,7 +380,7 @@ static int
 mr_begin_kill(struct ctl_mr *mr)
 {
 	struct worker_device *d = mr->o.client->dev;
-	int err = mr_kill(d->sh.mrs, ctl_obj_handle(&mr->o));
+	int err = mr->killed ? 0 : mr_kill(d->sh.mrs, ctl_obj_handle(&mr->o));
 
 	if (err < 0)
 		return err;
@@ -431,6 +463,42 @@ ctl_op_dealloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_e
 	return dereg(c, req, e, true);
 }
 
+/* ---- truncated objects ---------- */
+
+static void
+check_client(struct ctl_client *c)
+{
+	struct ctl_obj *o;
+
+	TAILQ_FOREACH(o, &c->objs[CTL_MR], link) {
+		struct ctl_mr *mr = (struct ctl_mr *)o;
+
+		if (mr->map == NULL || mr->killed || o->dying || !mapmem_dead(mr->map))
+			continue;
+		LOG_LIMITED(&c->logged, ctl_log, NOTICE,
+			"context %u: the object under MR %#x was truncated; it is no longer valid",
+			c->id, ctl_obj_handle(o));
+		mr->killed = mr_kill(c->dev->sh.mrs, ctl_obj_handle(o)) == 0;
+		if (!mr->killed) { /* windows are open on it, which we cannot close */
+			ctl_client_kill(c, "has truncated memory under a memory window");
+			return;
+		}
+	}
+}
+
+void
+ctl_mrs_check(struct worker_device *d)
+{
+	uint32_t deaths = mapmem_deaths();
+	struct ctl_client *c;
+
+	if (deaths == d->deaths)
+		return;
+	d->deaths = deaths;
+	TAILQ_FOREACH(c, &d->clients, link)
+		check_client(c);
+}
+
 /* ---- lanes ---------- */
 
 bool
@@ -445,7 +513,7 @@ ctl_lanes_check(struct worker_device *d)
 	TAILQ_FOREACH(c, &d->clients, link) {
 		if (c->lane == NULL)
 			continue;
-		if (copier_lane_stuck(c->lane, now)) {
+		if (copier_lane_stuck(c->lane, now, d->lane_limit_ns)) {
 			copier_lane_kill(c->lane);
 			ctl_client_kill(c, "lets accesses to its memory hang");
 		}

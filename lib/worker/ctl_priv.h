@@ -62,7 +62,8 @@ struct ctl_user {
 	LIST_ENTRY(ctl_user) link;
 	uid_t uid;
 	uint32_t clients;
-	uint64_t bytes; /* of arenas and locked memory */
+	uint64_t bytes;		 /* of arenas */
+	_Atomic uint64_t mapped; /* of its own memory, mapped and locked here */
 	uint32_t count[CTL_KINDS];
 };
 
@@ -215,6 +216,8 @@ struct ctl_client {
 	pid_t pid; /* 0: not known (another pid namespace) */
 	uid_t uid;
 	gid_t gid;
+	gid_t *groups;
+	uint32_t num_groups;
 	int pidfd; /* -1: none */
 	const char *why; /* it was cut off */
 	struct log_limit logged;
@@ -270,6 +273,8 @@ void ctl_client_run(struct ctl_client *c);
 void ctl_client_send(struct ctl_client *c, const void *msg, size_t len, const int *fds);
 /** Cut off whose copier lane hangs. @return whether lanes are to be looked at again soon. */
 bool ctl_lanes_check(struct worker_device *d);
+/** Kill regions whose object was truncated under us. */
+void ctl_mrs_check(struct worker_device *d);
 /** Send a push with one element. */
 void ctl_client_push(struct ctl_client *c, unsigned int op, const void *body, const int *fd);
 
@@ -407,10 +412,9 @@ struct ctl_mr {
 	uint8_t how; /* enum ring_mr_how */
 	uint32_t access;
 	uint64_t addr, length, iova;
-	uint64_t charged; /* locked bytes, against the uid */
 	struct ctl_mem *mem;
 	struct mapmem *map; /* foreign memory */
-	bool killed;
+	bool killed; /* its memory is gone; deregistration is still to come */
 };
 
 struct ctl_qp_op;
@@ -587,6 +591,8 @@ struct worker_device {
 	LIST_HEAD(, ctl_neigh_wait) neigh_waits;
 	bool neigh_told; /* no wait has an outcome that it was not told */
 	uint64_t link_due, lanes_due;
+	uint64_t lane_limit_ns; /* that an access to a client's memory may take */
+	uint32_t deaths;	/* of mappings, seen */
 	struct log_limit conflicts;
 	uint64_t events_lost;
 	uint64_t cut_off; /* clients that were, for what they did */

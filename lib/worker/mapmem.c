@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,11 +46,8 @@ struct mapping {
 };
 
 struct mapmem {
-	pid_t pid;
-	int pidfd;
-	uid_t uid;
-	uint64_t addr, len, budget, bytes;
-	bool write;
+	struct mapmem_req r;
+	uint64_t bytes;
 	bool parsed;
 	uint32_t num_segs, num_maps, populating;
 	struct mr_seg *segs;
@@ -58,14 +56,12 @@ struct mapmem {
 };
 
 struct mapmem *
-mapmem_new(pid_t pid, int pidfd, uid_t uid, uint64_t addr, uint64_t len, bool write,
-	uint64_t budget)
+mapmem_new(const struct mapmem_req *r)
 {
 	struct mapmem *m = calloc(1, sizeof(*m));
 
 	if (m != NULL)
-		*m = (struct mapmem){.pid = pid, .pidfd = pidfd, .uid = uid, .addr = addr,
-			.len = len, .write = write, .budget = budget};
+		m->r = *r;
 	return m;
 }
 
@@ -76,6 +72,7 @@ mapmem_free(struct mapmem *m)
 		mapmem_guard_del(m->maps[i].map);
 		munmap(m->maps[i].map, m->maps[i].len);
 	}
+	atomic_fetch_sub(m->r.used, m->bytes);
 	free(m->maps);
 	free(m->segs);
 	free(m);
@@ -106,6 +103,16 @@ mapmem_has_mapped(const struct mapmem *m)
 	return m->num_maps > 0;
 }
 
+bool
+mapmem_dead(const struct mapmem *m)
+{
+	for (uint32_t i = 0; i < m->num_maps; i++) {
+		if (mapmem_guard_dead(m->maps[i].map))
+			return true;
+	}
+	return false;
+}
+
 /* ---- the process ---------- */
 
 /*
@@ -115,10 +122,10 @@ mapmem_has_mapped(const struct mapmem *m)
 static bool
 same_process(const struct mapmem *m, int proc)
 {
-	struct pollfd p = {.fd = m->pidfd, .events = POLLIN};
+	struct pollfd p = {.fd = m->r.pidfd, .events = POLLIN};
 	struct stat st;
 
-	return fstat(proc, &st) == 0 && st.st_uid == m->uid && poll(&p, 1, 0) == 0;
+	return fstat(proc, &st) == 0 && st.st_uid == m->r.uid && poll(&p, 1, 0) == 0;
 }
 
 static bool
@@ -216,7 +223,39 @@ may_map(int proc, const struct vma *v)
 		(own_instance(0, v) || own_instance(MFD_HUGETLB, v) || mounted_in_memory(proc, v));
 }
 
-/* A file of a memory file system, checked. The client has it mapped with these rights itself. */
+/* Whether the mapping is still what its line said. */
+static bool
+still_mapped(int proc, const struct vma *v)
+{
+	int fd = openat(proc, "maps", O_RDONLY | O_CLOEXEC);
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+	struct vma now = {0};
+	char *line = NULL;
+	size_t cap = 0;
+	bool same;
+
+	while (f != NULL && now.end <= v->start && getline(&line, &cap, f) > 0) {
+		if (!parse_line(line, &now))
+			break;
+	}
+	same = now.start == v->start && now.end == v->end && now.offset == v->offset &&
+		now.major == v->major && now.minor == v->minor && now.inode == v->inode &&
+		now.read == v->read && now.write == v->write && now.shared == v->shared;
+	free(line);
+	if (f != NULL)
+		fclose(f);
+	else if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+/*
+ * A file of a memory file system, with the rights that the client has it mapped with. In maps
+ * "w" with "s" is smaps' "sh mw" and more: the kernel gives a shared mapping VM_WRITE, at once or
+ * by mprotect, only when its file was opened for writing. The line is older than the path, and
+ * the client may have mapped another file there meanwhile, or mounted another file system under
+ * the same number: once the path holds inode and device in place, both are looked at again.
+ */
 static int
 open_file(int proc, const struct vma *v, bool write)
 {
@@ -225,6 +264,10 @@ open_file(int proc, const struct vma *v, bool write)
 
 	if (path < 0)
 		return -1;
+	if (!still_mapped(proc, v) || !may_map(proc, v) || (write && !v->write)) {
+		close(path);
+		return -1;
+	}
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", path);
 	fd = open(name, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	close(path);
@@ -243,11 +286,23 @@ map_enter(struct mapmem *m, uint8_t *map, uint64_t len, bool write)
 	if (more == NULL)
 		return -ENOMEM;
 	m->maps = more;
-	if (mapmem_guard_add(map, len) < 0)
+	if (mapmem_guard_add(map, len, m->r.wake) < 0)
 		return -ENOMEM;
 	m->maps[m->num_maps++] = (struct mapping){.map = map, .len = len, .write = write};
 	m->bytes += len;
 	return 0;
+}
+
+/* Charge the uid, whose other registrations may run at the same time. */
+static bool
+charge(struct mapmem *m, uint64_t len)
+{
+	uint64_t before = atomic_fetch_add(m->r.used, len);
+
+	if (before <= m->r.quota && len <= m->r.quota - before)
+		return true;
+	atomic_fetch_sub(m->r.used, len);
+	return false;
 }
 
 /* Map [start, end) of the client's mapping here; its address, or NULL: by copiers then. */
@@ -255,7 +310,7 @@ static uint8_t *
 map_range(struct mapmem *m, int fd, const struct vma *v, uint64_t start, uint64_t end, int *err)
 {
 	uint64_t offset = v->offset + (start - v->start), page, len, skip;
-	int prot = PROT_READ | (m->write ? PROT_WRITE : 0);
+	int prot = PROT_READ | (m->r.write ? PROT_WRITE : 0);
 	struct statfs fs;
 	struct stat st;
 	uint8_t *map;
@@ -269,15 +324,13 @@ map_range(struct mapmem *m, int fd, const struct vma *v, uint64_t start, uint64_
 		*err = -EFAULT; /* behind the object's end there is no memory */
 		return NULL;
 	}
-	if (len > m->budget - m->bytes) {
-		*err = -EDQUOT;
-		return NULL;
-	}
 	map = mmap(NULL, len, prot, MAP_SHARED, fd, (off_t)(offset - skip));
 	if (map == MAP_FAILED)
 		return NULL; /* sealed against writing, as our own arenas are */
 	(void)madvise(map, len, MADV_DONTFORK);
-	*err = map_enter(m, map, len, m->write);
+	*err = charge(m, len) ? map_enter(m, map, len, m->r.write) : -EDQUOT;
+	if (*err == -ENOMEM)
+		atomic_fetch_sub(m->r.used, len);
 	if (*err < 0) {
 		munmap(map, len);
 		return NULL;
@@ -309,7 +362,7 @@ seg_add(struct mapmem *m, uint64_t start, uint64_t end, uint8_t *ptr)
 	}
 	s = &m->segs[m->num_segs++];
 	*s = (struct mr_seg){
-		.start = start - m->addr,
+		.start = start - m->r.addr,
 		.length = end - start,
 		.kind = ptr != NULL ? MR_SEG_DIRECT : MR_SEG_FOREIGN,
 		.ptr = ptr,
@@ -322,14 +375,14 @@ seg_add(struct mapmem *m, uint64_t start, uint64_t end, uint8_t *ptr)
 static int
 vma_take(struct mapmem *m, int proc, const struct vma *v, uint64_t at)
 {
-	uint64_t end = m->addr + m->len < v->end ? m->addr + m->len : v->end;
+	uint64_t end = m->r.addr + m->r.len < v->end ? m->r.addr + m->r.len : v->end;
 	uint8_t *ptr = NULL;
 	int err = 0;
 
-	if (!v->read || (m->write && !v->write))
+	if (!v->read || (m->r.write && !v->write))
 		return -EFAULT;
 	if (may_map(proc, v)) {
-		int fd = open_file(proc, v, m->write);
+		int fd = open_file(proc, v, m->r.write);
 
 		if (fd >= 0) {
 			ptr = map_range(m, fd, v, at, end, &err);
@@ -344,7 +397,7 @@ parse(struct mapmem *m, int proc)
 {
 	int fd = openat(proc, "maps", O_RDONLY | O_CLOEXEC), err = 0;
 	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
-	uint64_t at = m->addr;
+	uint64_t at = m->r.addr;
 	char *line = NULL;
 	size_t cap = 0;
 	struct vma v;
@@ -354,7 +407,7 @@ parse(struct mapmem *m, int proc)
 			close(fd);
 		return -EPERM;
 	}
-	while (err == 0 && at < m->addr + m->len && getline(&line, &cap, f) > 0) {
+	while (err == 0 && at < m->r.addr + m->r.len && getline(&line, &cap, f) > 0) {
 		if (!parse_line(line, &v) || v.end <= at)
 			continue;
 		if (v.start > at)
@@ -366,7 +419,7 @@ parse(struct mapmem *m, int proc)
 	fclose(f);
 	if (err < 0)
 		return err;
-	return at >= m->addr + m->len ? 0 : -EFAULT; /* a hole, or behind the last mapping */
+	return at >= m->r.addr + m->r.len ? 0 : -EFAULT; /* a hole, or behind the last mapping */
 }
 
 static int
@@ -375,7 +428,7 @@ look(struct mapmem *m)
 	char name[32];
 	int proc, err;
 
-	snprintf(name, sizeof(name), "/proc/%d", (int)m->pid);
+	snprintf(name, sizeof(name), "/proc/%d", (int)m->r.pid);
 	proc = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (proc < 0)
 		return -ESRCH;

@@ -15,12 +15,20 @@
 
 struct mapmem;
 
-/**
- * Prepare to look at [addr, addr + len) of a process of that uid, whose pidfd stays the
- * caller's and open. `budget` limits the bytes that may be mapped and locked. NULL: no memory.
- */
-struct mapmem *mapmem_new(pid_t pid, int pidfd, uid_t uid, uint64_t addr, uint64_t len, bool write,
-			  uint64_t budget);
+/** Whose memory, and what for. */
+struct mapmem_req {
+	pid_t pid;
+	int pidfd; /* the caller's, open all the time */
+	uid_t uid;
+	bool write;
+	uint64_t addr, len;
+	_Atomic uint64_t *used; /* bytes mapped and locked for that uid; outlives the mapmem */
+	uint64_t quota;		/* of those */
+	int wake;		/* an eventfd to be written when a mapping dies; not closed before */
+};
+
+/** Prepare to look at it. NULL: no memory. */
+struct mapmem *mapmem_new(const struct mapmem_req *r);
 /** A step of the work, on a helper thread. 1: more to do, 0: done, -errno. */
 int mapmem_step(struct mapmem *m);
 void mapmem_free(struct mapmem *m);
@@ -30,12 +38,17 @@ const struct mr_seg *mapmem_segs(const struct mapmem *m, uint32_t *num);
 uint64_t mapmem_bytes(const struct mapmem *m); /* mapped and locked here */
 bool mapmem_has_foreign(const struct mapmem *m);
 bool mapmem_has_mapped(const struct mapmem *m);
+/** Whether an object was truncated under us, and zero pages stand in for it. */
+bool mapmem_dead(const struct mapmem *m);
+/** How many mappings of this process have died: none has while it stays the same. */
+uint32_t mapmem_deaths(void);
 
 /** The SIGBUS handler of the process, for objects that are truncated under us. Once. */
 int mapmem_sigbus_install(void);
-/** Watch a mapping of ours. 0 or -ENOMEM. Any thread. */
-int mapmem_guard_add(void *addr, uint64_t len);
-/** Before it is unmapped. @return whether it had been truncated. */
-bool mapmem_guard_del(void *addr);
+/** Watch a mapping of ours; `wake`: an eventfd, or -1. 0 or -ENOMEM. Any thread. */
+int mapmem_guard_add(void *addr, uint64_t len, int wake);
+bool mapmem_guard_dead(const void *addr);
+/** Before it is unmapped. */
+void mapmem_guard_del(void *addr);
 
 #endif /* MAPMEM_H */

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "mapmem.h"
 
@@ -18,10 +19,12 @@ struct guard {
 	_Atomic uintptr_t addr; /* 0: free; 1: being written */
 	_Atomic uint64_t len;
 	_Atomic bool dead;
+	_Atomic int wake; /* eventfd, or -1 */
 };
 
 static struct guard guards[GUARDS];
 static _Atomic uint32_t guards_used; /* none is in use from here on */
+static _Atomic uint32_t deaths;
 static struct sigaction before;
 
 static struct guard *
@@ -40,6 +43,19 @@ guard_of(uintptr_t addr)
 	return NULL;
 }
 
+/* On the thread that has touched it. */
+static void
+died(struct guard *g)
+{
+	uint64_t one = 1;
+	int fd = atomic_load(&g->wake);
+
+	atomic_store(&g->dead, true);
+	atomic_fetch_add(&deaths, 1);
+	if (fd >= 0)
+		(void)!write(fd, &one, sizeof(one));
+}
+
 static void
 handler(int sig, siginfo_t *info, void *context)
 {
@@ -54,7 +70,7 @@ handler(int sig, siginfo_t *info, void *context)
 	if (p == MAP_FAILED)
 		sigaction(sig, &before, NULL); /* the access faults again, and is not ours */
 	else
-		atomic_store(&g->dead, true);
+		died(g);
 	errno = err;
 }
 
@@ -72,7 +88,7 @@ mapmem_sigbus_install(void)
 }
 
 int
-mapmem_guard_add(void *addr, uint64_t len)
+mapmem_guard_add(void *addr, uint64_t len, int wake)
 {
 	for (uint32_t i = 0; i < GUARDS; i++) {
 		struct guard *g = &guards[i];
@@ -82,6 +98,7 @@ mapmem_guard_add(void *addr, uint64_t len)
 		if (!atomic_compare_exchange_strong(&g->addr, &none, 1))
 			continue;
 		atomic_store(&g->dead, false);
+		atomic_store(&g->wake, wake);
 		atomic_store(&g->len, len);
 		atomic_store_explicit(&g->addr, (uintptr_t)addr, memory_order_release);
 		used = atomic_load(&guards_used);
@@ -93,12 +110,24 @@ mapmem_guard_add(void *addr, uint64_t len)
 }
 
 bool
+mapmem_guard_dead(const void *addr)
+{
+	struct guard *g = guard_of((uintptr_t)addr);
+
+	return g != NULL && atomic_load(&g->dead);
+}
+
+void
 mapmem_guard_del(void *addr)
 {
 	struct guard *g = guard_of((uintptr_t)addr);
-	bool dead = g != NULL && atomic_load(&g->dead);
 
 	if (g != NULL)
 		atomic_store_explicit(&g->addr, 0, memory_order_release);
-	return dead;
+}
+
+uint32_t
+mapmem_deaths(void)
+{
+	return atomic_load(&deaths);
 }

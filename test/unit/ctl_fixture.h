@@ -9,10 +9,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -302,6 +307,134 @@ fx_handle(struct fx_client *c, unsigned int op, uint32_t handle)
 	struct ring_ctrl_handle_req req = {.handle = handle};
 
 	return fx_call(c, op, &req, NULL);
+}
+
+/* ---- clients that are other processes ---------- */
+
+static inline int
+fx_send_fd(int via, int fd)
+{
+	char b = 0, control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec iov = {&b, 1};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control)};
+	struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+
+	h->cmsg_level = SOL_SOCKET;
+	h->cmsg_type = SCM_RIGHTS;
+	h->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(h), &fd, sizeof(int));
+	return sendmsg(via, &m, 0) == 1 ? 0 : -errno;
+}
+
+static inline int
+fx_recv_fd(int via)
+{
+	char b, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = {&b, 1};
+	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control)};
+	int fd = -1;
+
+	if (recvmsg(via, &m, MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&m) != NULL)
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(int));
+	return fd;
+}
+
+/** A process that only is: its memory is what ours was when it was made. */
+struct fx_proc {
+	pid_t pid;
+	int go;	  /* write a byte: it runs `then` */
+	int said; /* read a byte: it has */
+};
+
+static inline int
+fx_listen_connect(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	strcpy(sa.sun_path, path);
+	if (connect(fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
+		_exit(2);
+	return fd;
+}
+
+static inline void
+fx_proc_main(uid_t uid, const char *path, int via, int go, int said, void (*then)(void *),
+	void *arg)
+{
+	const gid_t group = uid;
+	char b = 0;
+	int fd;
+
+	if (uid != geteuid() && (setgroups(1, &group) < 0 || setresgid(uid, uid, uid) < 0 ||
+				setresuid(uid, uid, uid) < 0))
+		_exit(1);
+	prctl(PR_SET_DUMPABLE, 1); /* as after an exec */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = fx_listen_connect(path);
+	if (fx_send_fd(via, fd) < 0)
+		_exit(3);
+	close(fd);
+	while (read(go, &b, 1) == 1) {
+		then(arg);
+		(void)!write(said, &b, 1);
+	}
+	_exit(0);
+}
+
+/**
+ * Fork a process of that uid that connects; the connection is ours to speak on. Each fx_proc_do()
+ * runs `then` in it.
+ */
+static inline void
+fx_proc_start(struct fx_proc *p, struct fx_client *c, uid_t uid, void (*then)(void *), void *arg)
+{
+	static int number;
+	char path[64];
+	int go[2], said[2], via[2];
+
+	snprintf(path, sizeof(path), "/tmp/fx-%d-%d.sock", (int)getpid(), number++);
+	ck_assert_int_eq(worker_ctl_listen(fx_dev, path), 0);
+	ck_assert_int_eq(pipe2(go, O_CLOEXEC) | pipe2(said, O_CLOEXEC), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, via), 0);
+	p->pid = fork();
+	ck_assert_int_ge(p->pid, 0);
+	if (p->pid == 0) {
+		close(go[1]);
+		close(said[0]);
+		fx_proc_main(uid, path, via[1], go[0], said[1], then, arg);
+	}
+	close(go[0]);
+	close(said[1]);
+	close(via[1]);
+	p->go = go[1];
+	p->said = said[0];
+	memset(c, 0, offsetof(struct fx_client, buf));
+	c->fd = fx_recv_fd(via[0]);
+	ck_assert_int_ge(c->fd, 0);
+	close(via[0]);
+	unlink(path);
+	ck_assert_int_eq(fx_hello(c), 0);
+}
+
+static inline void
+fx_proc_do(struct fx_proc *p)
+{
+	char b = 0;
+
+	ck_assert_int_eq(write(p->go, &b, 1), 1);
+	ck_assert_int_eq(read(p->said, &b, 1), 1);
+}
+
+static inline void
+fx_proc_end(struct fx_proc *p)
+{
+	close(p->go);
+	close(p->said);
+	kill(p->pid, SIGKILL);
+	waitpid(p->pid, NULL, 0);
 }
 
 /** Step until nothing is left of clients that are gone. */

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that only copiers reach: with which rights, and what a client can do about it. The QPs
+ * are of `cl`, which here is the connection of another process; its memory is checked there.
+ */
+#include <dirent.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "ctl_objects.h"
+
+#define RW (RING_ACCESS_LOCAL_WRITE | RING_ACCESS_REMOTE_WRITE | RING_ACCESS_REMOTE_READ | \
+	RING_ACCESS_REMOTE_ATOMIC)
+#define LEN 8192
+#define NOBODY 65534
+
+static struct fx_proc proc;
+static uint8_t *mem; /* private, at the same address in both */
+static struct shared {
+	int result;
+	uint8_t seen[LEN];
+	pid_t tids[64];
+	uint32_t num_tids;
+} *sh;
+
+/* Every test makes `cl` itself. */
+static void
+start(void)
+{
+	struct worker_config cfg = fx_config();
+
+	fx_start(&cfg);
+	mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ck_assert(mem != MAP_FAILED && sh != MAP_FAILED);
+	memset(mem, 0, LEN);
+	cl.fd = -1;
+}
+
+static void
+end(void)
+{
+	if (proc.pid > 0)
+		fx_proc_end(&proc);
+	proc.pid = 0;
+	fx_close(&cl);
+	expect_clean();
+	worker_device_destroy(fx_dev);
+	munmap(mem, LEN);
+	munmap(sh, sizeof(*sh));
+}
+
+static bool
+root(const char *test)
+{
+	if (geteuid() != 0)
+		printf("%s: skipped, needs root\n", test);
+	return geteuid() == 0;
+}
+
+static void
+look(void *arg)
+{
+	(void)arg;
+	memcpy(sh->seen, mem, LEN);
+}
+
+/* WRITE `len` bytes of an arena to memory of the other process. */
+static void
+write_to(struct pair *p, uint32_t index, uint8_t *to, uint32_t len, uint32_t rkey)
+{
+	struct ring_wqe w = {.opcode = RING_WR_RDMA_WRITE, .flags = RING_WR_SIGNALED,
+		.num_slots = 1, .num_sge = 1};
+	uint8_t *from = make_mem(len);
+	struct ring_ctrl_reg_mr_rep mr;
+
+	for (uint32_t i = 0; i < len; i++)
+		from[i] = (uint8_t)(i * 7 + 1);
+	ck_assert_int_eq(reg_mr(p->pd, from, len, RW, &mr), 0);
+	w.rkey = rkey;
+	w.remote_addr = (uintptr_t)to;
+	w.sge[0] = (struct ring_sge){.addr = (uintptr_t)from, .length = len, .lkey = mr.lkey};
+	post_send(p, 0, index, &w);
+}
+
+static uint32_t
+written(struct pair *p, uint32_t index, uint8_t *to, uint32_t len, uint32_t rkey)
+{
+	write_to(p, index, to, len, rkey);
+	return wait_cqes(p, index + 1)->qpn_status >> 24;
+}
+
+static void
+expect_written(uid_t uid)
+{
+	struct ring_ctrl_reg_mr_rep mr;
+	struct pair p;
+
+	fx_proc_start(&proc, &cl, uid, look, NULL);
+	make_pair(&p);
+	connect_pair(&p);
+	ck_assert_int_eq(reg_mr(p.pd, mem, LEN, RW, &mr), 0);
+	ck_assert_uint_eq(mr.how, RING_MR_COPIED);
+	ck_assert_uint_eq(written(&p, 0, mem + 100, 3000, mr.rkey), 0);
+	fx_proc_do(&proc);
+	for (uint32_t i = 0; i < 3000; i++)
+		ck_assert_uint_eq(sh->seen[100 + i], (uint8_t)(i * 7 + 1));
+	ck_assert_uint_eq(mem[100], 0); /* ours is another memory */
+}
+
+START_TEST(same_uid)
+{
+	expect_written(geteuid());
+}
+END_TEST
+
+START_TEST(other_uid)
+{
+	if (root("other_uid"))
+		expect_written(NOBODY);
+}
+END_TEST
+
+/* ---- no hold on the daemon ---------- */
+
+static void
+try_signals(void *arg)
+{
+	pid_t daemon = getppid();
+
+	(void)arg;
+	sh->result = 0;
+	for (uint32_t i = 0; i < sh->num_tids; i++) {
+		struct rlimit64_ {
+			uint64_t cur, max;
+		} lim;
+
+		if (syscall(SYS_tgkill, daemon, sh->tids[i], 0) == 0 || kill(sh->tids[i], 0) == 0)
+			sh->result |= 1;
+		if (syscall(SYS_prlimit64, sh->tids[i], 7, NULL, &lim) == 0)
+			sh->result |= 2;
+	}
+}
+
+/* Threads of ours, the lane's among them, are not the client's to kill or to limit. */
+START_TEST(other_uid__no_hold_on_lane)
+{
+	struct ring_ctrl_reg_mr_rep mr;
+	struct dirent *e;
+	DIR *d;
+
+	if (!root("other_uid__no_hold_on_lane"))
+		return;
+	fx_proc_start(&proc, &cl, NOBODY, try_signals, NULL);
+	ck_assert_int_eq(reg_mr(make_pd(), mem, LEN, RW, &mr), 0);
+	d = opendir("/proc/self/task");
+	while ((e = readdir(d)) != NULL && sh->num_tids < 64) {
+		if (atoi(e->d_name) > 0)
+			sh->tids[sh->num_tids++] = atoi(e->d_name);
+	}
+	closedir(d);
+	ck_assert_uint_ge(sh->num_tids, 3); /* ours, the helper's, the lane's */
+	fx_proc_do(&proc);
+	ck_assert_int_eq(sh->result, 0);
+}
+END_TEST
+
+/* ---- what is out of reach ---------- */
+
+static void
+undump(void *arg)
+{
+	(void)arg;
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* As a program that has more rights than who runs it. */
+START_TEST(not_dumpable__refused)
+{
+	struct ring_ctrl_reg_mr_rep mr;
+
+	if (!root("not_dumpable__refused"))
+		return;
+	fx_proc_start(&proc, &cl, NOBODY, undump, NULL);
+	fx_proc_do(&proc);
+	ck_assert_int_lt(reg_mr(make_pd(), mem, LEN, RW, &mr), 0);
+}
+END_TEST
+
+static void
+exec_sleep(void *arg)
+{
+	char b = 0;
+
+	(void)!write(*(int *)arg, &b, 1);
+	execl("/bin/sleep", "sleep", "1000", NULL);
+	_exit(9);
+}
+
+/* What a process executes is not the memory that was registered. */
+START_TEST(exec__out_of_reach)
+{
+	struct ring_ctrl_reg_mr_rep mr;
+	struct pair p;
+	char b;
+	int fd[2];
+
+	ck_assert_int_eq(pipe2(fd, O_CLOEXEC), 0); /* closed by the exec */
+	fx_proc_start(&proc, &cl, geteuid(), exec_sleep, &fd[1]);
+	close(fd[1]);
+	make_pair(&p);
+	connect_pair(&p);
+	ck_assert_int_eq(reg_mr(p.pd, mem, LEN, RW, &mr), 0);
+	ck_assert_int_eq(write(proc.go, &b, 1), 1);
+	while (read(fd[0], &b, 1) == 1)
+		;
+	close(fd[0]);
+	ck_assert_uint_ne(written(&p, 0, mem, 64, mr.rkey), 0);
+}
+END_TEST
+
+static void
+nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* A pid namespace that the daemon cannot see into: there is no name to reach it by. */
+START_TEST(no_pid__refused)
+{
+	struct ring_ctrl_reg_mr_rep mr;
+	struct ctl_client *c;
+
+	fx_proc_start(&proc, &cl, geteuid(), nothing, NULL);
+	c = TAILQ_FIRST(&fx_dev->clients);
+	c->pid = 0; /* what SO_PEERCRED gives then */
+	ck_assert_int_eq(reg_mr(make_pd(), mem, LEN, RW, &mr), -EOPNOTSUPP);
+	ck_assert_int_eq(reg_mr(make_pd(), make_mem(64), 64, RW, &mr), 0);
+}
+END_TEST
+
+/* ---- a call that hangs ---------- */
+
+static int
+fault_fd(void *at, size_t len)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register reg = {
+		.range = {(uintptr_t)at, len},
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &reg) < 0) {
+		printf("userfaultfd: skipped, %s\n", strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Step until the kernel has a fault to be served, or hangs up. */
+static void
+wait_fault(int fd)
+{
+	struct uffd_msg msg;
+
+	while (read(fd, &msg, sizeof(msg)) != sizeof(msg))
+		fx_step();
+	ck_assert_uint_eq(msg.event, UFFD_EVENT_PAGEFAULT);
+}
+
+/* Nobody serves the page: the context is cut off when the limit is over, and nobody waits. */
+static void
+hang(uint8_t opcode)
+{
+	uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = fault_fd(page, 4096);
+	struct ring_wqe w = {.opcode = opcode, .flags = RING_WR_SIGNALED, .num_slots = 1,
+		.num_sge = 1};
+	struct ring_ctrl_query_port_req req = {.port = 1};
+	struct ring_ctrl_query_port_rep rep;
+	struct ring_ctrl_reg_mr_rep mr, local;
+	static struct fx_client other;
+	struct pair p;
+	uint8_t *from;
+
+	if (fd < 0)
+		return;
+	fx_connect(&cl);
+	ck_assert_int_eq(fx_hello(&cl), 0);
+	fx_connect(&other);
+	ck_assert_int_eq(fx_hello(&other), 0);
+	make_pair(&p);
+	connect_pair(&p);
+	from = make_mem(64);
+	ck_assert_int_eq(reg_mr(p.pd, from, 64, RW, &local), 0);
+	ck_assert_int_eq(reg_mr(p.pd, page, 4096, RW, &mr), 0);
+	ck_assert_uint_eq(mr.how, RING_MR_COPIED);
+	w.rkey = mr.rkey;
+	w.remote_addr = (uintptr_t)page;
+	w.sge[0] = (struct ring_sge){.addr = (uintptr_t)from, .length = 64, .lkey = local.lkey};
+	post_send(&p, 0, 0, &w);
+	wait_fault(fd);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_QUERY_PORT, &req, &rep), 0); /* not yet */
+	fx_dev->lane_limit_ns = 0;
+	fx_dev->lanes_due = 0;
+	while (!cl.dead) {
+		fx_step();
+		fx_recv(&cl);
+	}
+	ck_assert_uint_eq(fx_dev->cut_off, 1);
+	fx_settle(1); /* while the call still hangs */
+	ck_assert_int_eq(fx_call(&other, RING_CTRL_QUERY_PORT, &req, &rep), 0);
+	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
+	ck_assert_uint_eq(mr_table_count(fx_dev->sh.mrs), 0);
+	close(fd); /* the call returns, and its thread ends */
+	munmap(page, 4096);
+	fx_close(&other);
+}
+
+START_TEST(hanging_write__cut_off)
+{
+	hang(RING_WR_RDMA_WRITE);
+}
+END_TEST
+
+START_TEST(hanging_read__cut_off)
+{
+	hang(RING_WR_RDMA_READ);
+}
+END_TEST
+
+FX_MAIN("ctl_copier", start, end, same_uid, other_uid, other_uid__no_hold_on_lane,
+	not_dumpable__refused, exec__out_of_reach, no_pid__refused, hanging_write__cut_off,
+	hanging_read__cut_off)
