@@ -4,11 +4,26 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "client_priv.h"
+
+/*
+ * Where Yama lets processes be reached by their parents alone, the daemon is named here: it
+ * reads and writes what is registered of our private memory.
+ */
+static void
+allow_daemon(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid > 0)
+		prctl(PR_SET_PTRACER, (unsigned long)peer.pid, 0, 0, 0); /* EINVAL: no Yama */
+}
 
 static int
 socket_connect(const char *path)
@@ -34,6 +49,7 @@ socket_connect(const char *path)
 			return rc;
 		}
 	}
+	allow_daemon(fd);
 	return fd;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "ctl_objects.h"
+#include "fuse_stall.h"
 
 #define RW (RING_ACCESS_LOCAL_WRITE | RING_ACCESS_REMOTE_WRITE | RING_ACCESS_REMOTE_READ | \
 	RING_ACCESS_REMOTE_ATOMIC)
@@ -242,42 +243,22 @@ END_TEST
 
 /* ---- a call that hangs ---------- */
 
-static int
-fault_fd(void *at, size_t len)
-{
-	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register reg = {
-		.range = {(uintptr_t)at, len},
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+static struct fuse_stall stall;
 
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &reg) < 0) {
-		printf("userfaultfd: skipped, %s\n", strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-/* Step until the kernel has a fault to be served, or hangs up. */
 static void
-wait_fault(int fd)
+map_stalling(void *arg)
 {
-	struct uffd_msg msg;
+	int fd = open(stall.file, O_RDWR);
 
-	while (read(fd, &msg, sizeof(msg)) != sizeof(msg))
-		fx_step();
-	ck_assert_uint_eq(msg.event, UFFD_EVENT_PAGEFAULT);
+	(void)arg;
+	sh->result = mmap(mem, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == mem;
+	close(fd);
 }
 
 /* Nobody serves the page: the context is cut off when the limit is over, and nobody waits. */
 static void
 hang(uint8_t opcode)
 {
-	uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int fd = fault_fd(page, 4096);
 	struct ring_wqe w = {.opcode = opcode, .flags = RING_WR_SIGNALED, .num_slots = 1,
 		.num_sge = 1};
 	struct ring_ctrl_query_port_req req = {.port = 1};
@@ -287,23 +268,27 @@ hang(uint8_t opcode)
 	struct pair p;
 	uint8_t *from;
 
-	if (fd < 0)
+	if (!fuse_stall_start(&stall)) {
+		printf("hanging call: skipped, FUSE cannot be mounted here\n");
 		return;
-	fx_connect(&cl);
-	ck_assert_int_eq(fx_hello(&cl), 0);
+	}
+	fx_proc_start(&proc, &cl, geteuid(), map_stalling, NULL);
+	fx_proc_do(&proc);
+	ck_assert_int_eq(sh->result, 1);
 	fx_connect(&other);
 	ck_assert_int_eq(fx_hello(&other), 0);
 	make_pair(&p);
 	connect_pair(&p);
 	from = make_mem(64);
 	ck_assert_int_eq(reg_mr(p.pd, from, 64, RW, &local), 0);
-	ck_assert_int_eq(reg_mr(p.pd, page, 4096, RW, &mr), 0);
+	ck_assert_int_eq(reg_mr(p.pd, mem, LEN, RW, &mr), 0);
 	ck_assert_uint_eq(mr.how, RING_MR_COPIED);
 	w.rkey = mr.rkey;
-	w.remote_addr = (uintptr_t)page;
+	w.remote_addr = (uintptr_t)mem;
 	w.sge[0] = (struct ring_sge){.addr = (uintptr_t)from, .length = 64, .lkey = local.lkey};
 	post_send(&p, 0, 0, &w);
-	wait_fault(fd);
+	while (!atomic_load(&stall.reading))
+		fx_step();
 	ck_assert_int_eq(fx_call(&cl, RING_CTRL_QUERY_PORT, &req, &rep), 0); /* not yet */
 	fx_dev->lane_limit_ns = 0;
 	fx_dev->lanes_due = 0;
@@ -316,10 +301,38 @@ hang(uint8_t opcode)
 	ck_assert_int_eq(fx_call(&other, RING_CTRL_QUERY_PORT, &req, &rep), 0);
 	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
 	ck_assert_uint_eq(mr_table_count(fx_dev->sh.mrs), 0);
-	close(fd); /* the call returns, and its thread ends */
-	munmap(page, 4096);
+	fuse_stall_end(&stall); /* the call returns, and its thread ends */
 	fx_close(&other);
 }
+
+/* A page that userfaultfd withholds is refused: this way into memory does not wait for it. */
+START_TEST(withheld_page__error)
+{
+	uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		0);
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register reg = {
+		.range = {(uintptr_t)page, 4096},
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	struct ring_ctrl_reg_mr_rep mr;
+	struct pair p;
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) < 0 || ioctl(fd, UFFDIO_REGISTER, &reg) < 0) {
+		printf("withheld_page__error: skipped, userfaultfd: %s\n", strerror(errno));
+		return;
+	}
+	fx_connect(&cl);
+	ck_assert_int_eq(fx_hello(&cl), 0);
+	make_pair(&p);
+	connect_pair(&p);
+	ck_assert_int_eq(reg_mr(p.pd, page, 4096, RW, &mr), 0);
+	ck_assert_uint_ne(written(&p, 0, page, 64, mr.rkey), 0);
+	close(fd);
+	munmap(page, 4096);
+}
+END_TEST
 
 START_TEST(hanging_write__cut_off)
 {
@@ -334,5 +347,5 @@ START_TEST(hanging_read__cut_off)
 END_TEST
 
 FX_MAIN("ctl_copier", start, end, same_uid, other_uid, other_uid__no_hold_on_lane,
-	not_dumpable__refused, exec__out_of_reach, no_pid__refused, hanging_write__cut_off,
+	not_dumpable__refused, exec__out_of_reach, no_pid__refused, withheld_page__error, hanging_write__cut_off,
 	hanging_read__cut_off)

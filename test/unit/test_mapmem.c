@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which memory of a client is mapped here, with which rights, and what happens when it is
+ * truncated under us. The source is included for what stands between a check and its use.
+ */
+#include "ctl_objects.h"
+#include "mapmem.c"
+
+#define RW (RING_ACCESS_LOCAL_WRITE | RING_ACCESS_REMOTE_WRITE | RING_ACCESS_REMOTE_READ)
+#define RO RING_ACCESS_REMOTE_READ
+#define LEN 8192
+#define NOBODY 65534
+
+static struct fx_proc proc;
+
+static void
+end(void)
+{
+	if (proc.pid > 0)
+		fx_proc_end(&proc);
+	proc.pid = 0;
+	teardown();
+}
+
+static bool
+root(const char *test)
+{
+	if (geteuid() != 0)
+		printf("%s: skipped, needs root\n", test);
+	return geteuid() == 0;
+}
+
+static uint8_t *
+map_fd(int fd, int prot, int flags)
+{
+	void *p = mmap(NULL, LEN, prot, flags, fd, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+/* How it is registered, or -errno. */
+static int
+how(const void *p, uint32_t access)
+{
+	struct ring_ctrl_reg_mr_rep rep;
+	int err = reg_mr(make_pd(), p, LEN, access, &rep);
+
+	if (err == 0)
+		ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, rep.lkey), 0);
+	return err < 0 ? err : (int)rep.how;
+}
+
+/* ---- rights ---------- */
+
+static char path[64];
+static uint8_t *there; /* in the other process */
+
+static void
+map_read_only(void *arg)
+{
+	int fd = open(path, O_RDONLY);
+
+	(void)arg;
+	if (mmap(there, LEN, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != there)
+		_exit(1);
+	if (mprotect(there, LEN, PROT_READ | PROT_WRITE) == 0 || open(path, O_RDWR) >= 0)
+		_exit(2); /* it may not, and we must not for it */
+	close(fd);
+}
+
+/* Whether a mapping of that file is open for writing in this process. */
+static bool
+writable_here(ino_t inode)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	bool yes = false;
+	struct vma v;
+
+	while (fgets(line, sizeof(line), f) != NULL)
+		yes |= parse_line(line, &v) && v.inode == inode && v.write;
+	fclose(f);
+	return yes;
+}
+
+START_TEST(unprivileged__file_it_may_only_read)
+{
+	struct ring_ctrl_reg_mr_rep rep;
+	struct stat st;
+	int fd;
+
+	if (!root("unprivileged__file_it_may_only_read"))
+		return;
+	snprintf(path, sizeof(path), "/dev/shm/rnic-ro-%d", (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, LEN) | fstat(fd, &st), 0);
+	there = map_fd(-1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS);
+	fx_close(&cl);
+	fx_proc_start(&proc, &cl, NOBODY, map_read_only, NULL);
+	fx_proc_do(&proc);
+	ck_assert_int_eq(how(there, RW), -EFAULT);
+	ck_assert_int_eq(reg_mr(make_pd(), there, LEN, RO, &rep), 0);
+	ck_assert_uint_eq(rep.how, RING_MR_MAPPED);
+	ck_assert(!writable_here(st.st_ino));
+	munmap(there, LEN);
+	unlink(path);
+	close(fd);
+}
+END_TEST
+
+START_TEST(protected__not_written)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC);
+	uint8_t *p;
+
+	ck_assert_int_eq(ftruncate(fd, LEN), 0);
+	p = map_fd(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+	mprotect(p, LEN, PROT_READ);
+	ck_assert_int_eq(how(p, RW), -EFAULT);
+	mprotect(p, LEN, PROT_NONE);
+	ck_assert_int_eq(how(p, RO), -EFAULT);
+	munmap(p, LEN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(private__copied)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC);
+	uint8_t *p;
+
+	ck_assert_int_eq(ftruncate(fd, LEN), 0);
+	p = map_fd(fd, PROT_READ | PROT_WRITE, MAP_PRIVATE);
+	ck_assert_int_eq(how(p, RW), RING_MR_COPIED);
+	ck_assert_int_eq(how(p, RO), RING_MR_COPIED);
+	munmap(p, LEN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(disk_file__copied)
+{
+	char name[] = "rnic-mapmem-XXXXXX";
+	int fd = mkstemp(name);
+	struct statfs fs;
+	uint8_t *p;
+
+	ck_assert_int_ge(fd, 0);
+	unlink(name);
+	ck_assert_int_eq(ftruncate(fd, LEN) | fstatfs(fd, &fs), 0);
+	if (fs.f_type == TMPFS) {
+		printf("disk_file__copied: skipped, the directory is a tmpfs\n");
+	} else {
+		p = map_fd(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+		ck_assert_int_eq(how(p, RW), RING_MR_COPIED);
+		munmap(p, LEN);
+	}
+	close(fd);
+}
+END_TEST
+
+/* Its maker lets nobody map it writable any more; the one mapping that it kept is copied to. */
+START_TEST(sealed)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	uint8_t *p;
+
+	if (!root("sealed"))
+		return;
+	ck_assert_int_eq(ftruncate(fd, LEN), 0);
+	p = map_fd(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK), 0);
+	ck_assert_int_eq(how(p, RW), RING_MR_COPIED);
+	ck_assert_int_eq(how(p, RO), RING_MR_MAPPED);
+	munmap(p, LEN);
+	close(fd);
+}
+END_TEST
+
+START_TEST(huge_pages)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC | MFD_HUGETLB);
+	struct ring_ctrl_reg_mr_rep rep;
+	uint8_t *p = MAP_FAILED;
+	const size_t size = 2 << 20;
+
+	if (fd >= 0 && ftruncate(fd, size) == 0)
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED || !root("huge_pages")) {
+		printf("huge_pages: skipped, there are none\n");
+	} else {
+		/* Not from the page's beginning, and not to its end. */
+		ck_assert_int_eq(reg_mr(make_pd(), p + 4096, LEN, RW, &rep), 0);
+		ck_assert_uint_eq(rep.how, RING_MR_MAPPED);
+		ck_assert_uint_eq(atomic_load(&LIST_FIRST(&fx_dev->users)->mapped), size);
+		ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, rep.lkey), 0);
+		munmap(p, size);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+END_TEST
+
+/* ---- between the check and the open ---------- */
+
+static struct vma
+line_of(const void *p)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	struct vma v;
+
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (parse_line(line, &v) && v.start == (uintptr_t)p)
+			break;
+	}
+	fclose(f);
+	ck_assert_uint_eq(v.start, (uintptr_t)p);
+	return v;
+}
+
+START_TEST(remapped_meanwhile__not_opened)
+{
+	int rw = memfd_create("t", MFD_CLOEXEC), other = memfd_create("u", MFD_CLOEXEC), ro, fd;
+	int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	char name[64];
+	struct vma v;
+	uint8_t *p;
+
+	if (!root("remapped_meanwhile__not_opened"))
+		return;
+	ck_assert_int_eq(ftruncate(rw, LEN) | ftruncate(other, LEN), 0);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", rw);
+	ro = open(name, O_RDONLY | O_CLOEXEC);
+	p = map_fd(rw, PROT_READ | PROT_WRITE, MAP_SHARED);
+	v = line_of(p);
+	fd = open_file(self, &v, true);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	/* The same file, now only readable: the line read before does not say so. */
+	ck_assert_ptr_eq(mmap(p, LEN, PROT_READ, MAP_SHARED | MAP_FIXED, ro, 0), p);
+	ck_assert_int_eq(open_file(self, &v, true), -1);
+	/* Another file. */
+	ck_assert_ptr_eq(mmap(p, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, other, 0), p);
+	ck_assert_int_eq(open_file(self, &v, true), -1);
+	munmap(p, LEN);
+	ck_assert_int_eq(open_file(self, &v, true), -1);
+	close(ro);
+	close(rw);
+	close(other);
+	close(self);
+}
+END_TEST
+
+/* ---- quota ---------- */
+
+START_TEST(quota__of_its_own)
+{
+	struct ring_ctrl_reg_mr_rep rep;
+	uint8_t *p = map_fd(-1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS);
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	uint64_t arenas = u->bytes;
+
+	if (!root("quota__of_its_own"))
+		return;
+	fx_dev->cfg.quota_mr_bytes = LEN + 4096;
+	ck_assert_int_eq(reg_mr(make_pd(), p, LEN, RW, &rep), 0);
+	ck_assert_uint_eq(atomic_load(&u->mapped), LEN);
+	ck_assert_uint_eq(u->bytes, arenas);
+	ck_assert_int_eq(how(p, RW), -EDQUOT);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, rep.lkey), 0);
+	ck_assert_uint_eq(atomic_load(&u->mapped), 0);
+	ck_assert_int_eq(how(p, RW), RING_MR_MAPPED);
+	munmap(p, LEN);
+}
+END_TEST
+
+START_TEST(remap__refused)
+{
+	struct ring_ctrl_reg_mr_req req = {.addr = 4096, .length = 4096, .pd = make_pd(),
+		.access = RW, .flags = RING_MR_REMAP};
+
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_REG_MR, &req, NULL), -EOPNOTSUPP);
+}
+END_TEST
+
+/* ---- truncated under us ---------- */
+
+static uint32_t
+write_once(struct pair *p, uint32_t index, uint8_t *from, uint32_t lkey, uint8_t *to, uint32_t rkey)
+{
+	struct ring_wqe w = {.opcode = RING_WR_RDMA_WRITE, .flags = RING_WR_SIGNALED,
+		.num_slots = 1, .num_sge = 1, .rkey = rkey, .remote_addr = (uintptr_t)to};
+
+	w.sge[0] = (struct ring_sge){.addr = (uintptr_t)from, .length = 64, .lkey = lkey};
+	post_send(p, 0, index, &w);
+	return wait_cqes(p, index + 1)->qpn_status >> 24;
+}
+
+START_TEST(truncated__dead_and_refused)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC);
+	struct ring_ctrl_reg_mr_rep local, mr;
+	uint8_t *p, *from;
+	struct pair pair;
+
+	if (!root("truncated__dead_and_refused"))
+		return;
+	ck_assert_int_eq(ftruncate(fd, LEN), 0);
+	p = map_fd(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+	make_pair(&pair);
+	connect_pair(&pair);
+	from = make_mem(64);
+	ck_assert_int_eq(reg_mr(pair.pd, from, 64, RW, &local), 0);
+	ck_assert_int_eq(reg_mr(pair.pd, p, LEN, RW, &mr), 0);
+	ck_assert_uint_eq(mr.how, RING_MR_MAPPED);
+	ck_assert_uint_eq(write_once(&pair, 0, from, local.lkey, p + 4096, mr.rkey), 0);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	write_once(&pair, 1, from, local.lkey, p + 4096, mr.rkey); /* it lands nowhere */
+	fx_step();
+	ck_assert_uint_ne(write_once(&pair, 2, from, local.lkey, p, mr.rkey), 0);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, mr.lkey), 0);
+	munmap(p, LEN);
+	close(fd);
+}
+END_TEST
+
+/* A fault that is not a client's doing ends the process. */
+START_TEST(other_fault__ends_us)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC), status;
+	volatile uint8_t *p = map_fd(fd, PROT_READ, MAP_SHARED);
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(p[0]);
+	waitpid(pid, &status, 0);
+	ck_assert(WIFSIGNALED(status));
+	ck_assert_int_eq(WTERMSIG(status), SIGBUS);
+	munmap((void *)(uintptr_t)p, LEN);
+	close(fd);
+}
+END_TEST
+
+FX_MAIN("mapmem", setup, end, unprivileged__file_it_may_only_read, protected__not_written,
+	private__copied, disk_file__copied, sealed, huge_pages, remapped_meanwhile__not_opened,
+	quota__of_its_own, remap__refused, truncated__dead_and_refused, other_fault__ends_us)
