@@ -24,7 +24,7 @@ struct mapmem_req {
 	uint64_t addr, len;
 	_Atomic uint64_t *used; /* bytes mapped and locked for that uid; outlives the mapmem */
 	uint64_t quota;		/* of those */
-	int wake;		/* an eventfd to be written when a mapping dies; not closed before */
+	int wake;		/* eventfd to be written when a mapping dies; not closed before */
 };
 
 /** Prepare to look at it. NULL: no memory. */

@@ -347,5 +347,6 @@ START_TEST(hanging_read__cut_off)
 END_TEST
 
 FX_MAIN("ctl_copier", start, end, same_uid, other_uid, other_uid__no_hold_on_lane,
-	not_dumpable__refused, exec__out_of_reach, no_pid__refused, withheld_page__error, hanging_write__cut_off,
+	not_dumpable__refused, exec__out_of_reach, no_pid__refused,
+	withheld_page__error, hanging_write__cut_off,
 	hanging_read__cut_off)
