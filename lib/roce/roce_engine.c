@@ -96,6 +96,10 @@ run_flush(struct roce *r, struct roce_qp *qp)
 		qp->rwqe_used = false;
 		verbs_complete_recv(r->w, &qp->v, &qp->rwqe, &d);
 	}
+	if (qp->last_wqe) { /* once, behind the last receive (B084) */
+		qp->last_wqe = false;
+		r->w->host.event(r->w->host.ctx, VERBS_EVENT_QP_LAST_WQE_REACHED, &qp->v);
+	}
 	return verbs_qp_flush(r->w, &qp->v, ROCE_FLUSH_CQES) ? VERBS_RUN_IDLE : VERBS_RUN_MORE;
 }
 
@@ -108,6 +112,15 @@ run_reachable(struct roce *r, struct roce_qp *qp)
 	return false;
 }
 
+/** Neither to send nor to say; a wait for the neighbour ends even so. */
+static bool
+run_nothing(struct roce_qp *qp)
+{
+	return qp->res_pending == 0 && qp->say == ROCE_SAY_NOTHING && !qp->neigh_wait &&
+	       !qp->parked && !qp->resend && qp->req_wqe == NULL && !verbs_sq_has_work(&qp->v) &&
+	       qp->v.wqe_head == NULL;
+}
+
 enum verbs_run
 roce_run(struct roce *r, struct verbs_qp *v, uint64_t now)
 {
@@ -116,13 +129,12 @@ roce_run(struct roce *r, struct verbs_qp *v, uint64_t now)
 
 	r->now = now;
 	if (unlikely(v->state < RING_QPS_RTR))
-		return VERBS_RUN_IDLE;
+		return VERBS_RUN_WAIT; /* a modify puts it back, whatever was posted */
 	if (unlikely(qp->inv_wait))
 		roce_resp_inv_poll(r, qp);
 	if (unlikely(v->state == RING_QPS_ERR))
 		return run_flush(r, qp);
-	if (qp->res_pending == 0 && !qp->parked && !qp->resend && qp->req_wqe == NULL &&
-	    !verbs_sq_has_work(v) && v->wqe_head == NULL)
+	if (run_nothing(qp))
 		return VERBS_RUN_IDLE;
 	if (!run_reachable(r, qp))
 		return VERBS_RUN_WAIT;
@@ -198,7 +210,7 @@ io_done_tx(struct roce *r, struct roce_qp *qp, int status)
 	rte_pktmbuf_free(qp->parked);
 	qp->parked = NULL;
 	if (response) {
-		roce_resp_io_failed(r, qp, qp->parked_psn);
+		roce_resp_parked_failed(r, qp);
 	} else {
 		wqe = roce_wqe_find(qp, qp->parked_psn);
 		if (wqe)

@@ -53,6 +53,7 @@ enum roce_timer {
 enum roce_wqe_state {
 	ROCE_WQE_NEW,	 /* has PSNs; fence, credit and depth may still hold it back */
 	ROCE_WQE_OPEN,	 /* may be sent, or has been */
+	ROCE_WQE_FENCED, /* has no packets and waits for all before it */
 	ROCE_WQE_LOCAL,	 /* has no packets and waits for other workers and copiers */
 	ROCE_WQE_DONE,	 /* has no packets and may complete in its turn */
 	ROCE_WQE_FAILED, /* completes with wqe->status in its turn, then the QP fails */
@@ -161,6 +162,7 @@ struct roce_qp {
 	bool rwqe_used;
 	bool nak_sent, comm_est, resp_closed;
 	bool on_ack_list;
+	bool last_wqe; /* the event is due, once the receive in use is flushed */
 	bool inv_wait; /* `placing` waits for other workers to forget a key */
 	uint32_t epsn, msn;
 	uint32_t say_psn;
@@ -299,6 +301,13 @@ roce_wake(struct roce *r, struct roce_qp *qp)
 	}
 }
 
+/** Whether a request is under way or posted. */
+static inline bool
+roce_req_has_work(struct roce_qp *qp)
+{
+	return qp->v.wqe_head != NULL || verbs_sq_has_work(&qp->v);
+}
+
 /* roce_qpn.c */
 struct verbs_qp *roce_qpn_lookup(const struct roce_qpn_table *t, uint32_t qpn, uint32_t *worker);
 void roce_qpn_prefetch(const struct roce_qpn_table *t, uint32_t qpn);
@@ -399,8 +408,8 @@ enum verbs_run roce_resp_run(struct roce *r, struct roce_qp *qp);
 void roce_resp_say(struct roce *r, struct roce_qp *qp, enum roce_say say, uint8_t syndrome,
 		   uint32_t psn);
 void roce_ack_enqueue(struct roce *r, struct roce_qp *qp);
-/** The memory of a READ response could not be read: a NAK takes its place. */
-void roce_resp_io_failed(struct roce *r, struct roce_qp *qp, uint32_t psn);
+/** The memory of the parked READ response could not be read. */
+void roce_resp_parked_failed(struct roce *r, struct roce_qp *qp);
 /** Say it now, if nothing is due before; false: no room. */
 bool roce_resp_speak(struct roce *r, struct roce_qp *qp);
 /** Whether another READ or atomic keeps to the depth that was agreed upon. */

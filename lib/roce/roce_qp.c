@@ -175,9 +175,10 @@ roce_qp_reachable(struct roce *r, struct roce_qp *qp)
 		qp->neigh_next = r->neigh_list;
 		r->neigh_list = qp;
 		roce_timer_set(r, qp, ROCE_T_NEIGH, r->now + ROCE_NEIGH_RETRY_NS);
-		if (qp->v.state == RING_QPS_RTS)
-			roce_timer_sent(r, qp);
 	}
+	/* Requests do not wait for ever; what is to be answered costs no retry. */
+	if (qp->v.state == RING_QPS_RTS && roce_req_has_work(qp))
+		roce_timer_sent(r, qp);
 	return false;
 }
 
@@ -231,8 +232,7 @@ roce_qp_fail(struct roce *r, struct roce_qp *qp)
 		return;
 	roce_qp_set_state(qp, RING_QPS_ERR);
 	qp_quiet(r, qp, true);
-	if (qp->v.srq)
-		r->w->host.event(r->w->host.ctx, VERBS_EVENT_QP_LAST_WQE_REACHED, &qp->v);
+	qp->last_wqe = qp->v.srq != NULL;
 	roce_count(r, ROCE_C_QP_ERRORS);
 	verbs_run_add(r->w, &qp->v);
 }
@@ -330,7 +330,9 @@ modify_check(const struct roce *r, const struct roce_qp *qp, const struct verbs_
 		return -EINVAL; /* roce_qp_prepare() was not called */
 	if (qp->v.state == RING_QPS_SQD && next == RING_QPS_RTS && qp->v.wqe_head)
 		return -EBUSY;
-	if ((mask & VERBS_QP_MAX_DEST_RD_ATOMIC) && qp->res_pending)
+	/* what is under way goes by the old resources */
+	if ((mask & VERBS_QP_MAX_DEST_RD_ATOMIC) &&
+	    (qp->res_pending || qp->placing || (qp->parked && qp->parked_response)))
 		return -EBUSY;
 	return 0;
 }

@@ -169,11 +169,13 @@ roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 
 	if (qp->v.state != RING_QPS_RTS && qp->v.state != RING_QPS_SQD)
 		return;
-	if (qp->una == qp->snd_max && !qp->neigh_wait)
+	if (qp->una == qp->snd_max && !(qp->neigh_wait && roce_req_has_work(qp)))
 		return;
-	if (qp->parked && !qp->parked_response) {
-		/* A message stands half sent, since our own application's memory does not come:
-		 * that the peer is silent meanwhile is no fault of its own. */
+	/*
+	 * A message stands half sent, or the answer may be here behind a placement, since our own
+	 * application's memory does not come: no fault of the peer's.
+	 */
+	if (qp->placing || (qp->parked && !qp->parked_response)) {
 		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
 		return;
 	}
@@ -204,6 +206,10 @@ roce_recovery_probe(struct roce *r, struct roce_qp *qp)
 	wqe = roce_wqe_find(qp, qp->una);
 	if (wqe == NULL)
 		return;
+	if (qp->placing) {
+		roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
+		return;
+	}
 	qp->probes++;
 	recovery_send_alone(r, qp, qp->una,
 			    roce_wqe_has_response(wqe) ? wqe->last_psn : qp->una);

@@ -82,6 +82,11 @@ req_start_local(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 {
 	enum mr_result res = MR_OK;
 
+	/* Sending again may need the key: fenced, it outlives all that came before. */
+	if ((wqe->flags & RING_WR_FENCE) && qp->v.wqe_head != wqe) {
+		wqe->tstate = ROCE_WQE_FENCED;
+		return false;
+	}
 	if (!base_bug(BUG_KEY_AFTER_INV))
 		res = mr_invalidate(r->w->mrs, wqe->imm, qp->v.pd, qp->v.qpn);
 	if (res != MR_OK) {
@@ -136,17 +141,25 @@ req_start(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 	return true;
 }
 
+static inline bool
+req_is_local(const struct verbs_wqe *wqe)
+{
+	return wqe && (wqe->tstate == ROCE_WQE_LOCAL || wqe->tstate == ROCE_WQE_FENCED);
+}
+
 /** The newest request is still waiting for its local work. */
 static bool
 req_behind_local(struct roce *r, struct roce_qp *qp)
 {
 	struct verbs_wqe *last = qp->v.wqe_tail;
 
-	if (last == NULL || last->tstate != ROCE_WQE_LOCAL)
+	if (!req_is_local(last))
 		return false;
-	req_local_poll(r, qp, last);
-	last = qp->v.wqe_tail;
-	return last && last->tstate == ROCE_WQE_LOCAL;
+	if (last->tstate == ROCE_WQE_LOCAL)
+		req_local_poll(r, qp, last);
+	else
+		req_start_local(r, qp, last);
+	return req_is_local(qp->v.wqe_tail);
 }
 
 /** Take the next request. VERBS_RUN_MORE: there is one to send. */
@@ -157,10 +170,11 @@ req_next(struct roce *r, struct roce_qp *qp)
 	int ret;
 
 	for (;;) {
-		if (qp->v.state != RING_QPS_RTS)
+		/* local work first: SQD waits for what has been started */
+		if (unlikely(req_behind_local(r, qp)))
 			return VERBS_RUN_WAIT;
-		if (unlikely(qp->req_stopped || req_behind_local(r, qp)))
-			return VERBS_RUN_WAIT;
+		if (unlikely(qp->v.state != RING_QPS_RTS || qp->req_stopped))
+			return qp->v.state == RING_QPS_ERR ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
 		/* PSNs outstanding stay comparable, whatever the next one's length. */
 		if (unlikely(qp->v.wqe_head &&
 			     psn_sub(qp->nxt_psn, qp->una) >= ROCE_PSN_WINDOW / 2))
@@ -276,8 +290,9 @@ req_emit_data(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_
 	case VERBS_PENDING:
 		roce_tx_park(qp, &out, psn, false);
 		return ROCE_TX_PARKED;
-	case VERBS_AGAIN:
+	case VERBS_AGAIN: /* others have all the ios, and tell nobody when they give them back */
 		roce_tx_cancel(r, &out);
+		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
 		return ROCE_TX_WAIT;
 	case VERBS_ERROR:
 		break;
@@ -380,6 +395,21 @@ req_resend(struct roce *r, struct roce_qp *qp)
 	return res;
 }
 
+/** On to the next request with packets. Nothing behind one that has failed is sent again. */
+static void
+req_advance(struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	while (wqe && !roce_wqe_has_psns(wqe)) {
+		if (wqe->tstate == ROCE_WQE_FAILED) {
+			qp->req_psn = qp->snd_max;
+			wqe = NULL;
+			break;
+		}
+		wqe = wqe->next;
+	}
+	qp->req_wqe = wqe;
+}
+
 static enum roce_tx_result
 req_packet(struct roce *r, struct roce_qp *qp)
 {
@@ -396,12 +426,8 @@ req_packet(struct roce *r, struct roce_qp *qp)
 		return res;
 	req_sent(r, qp, wqe, psn, last);
 	qp->req_psn = psn_add(last, 1);
-	if (last == wqe->last_psn) {
-		do
-			wqe = wqe->next;
-		while (wqe && !roce_wqe_has_psns(wqe));
-		qp->req_wqe = wqe;
-	}
+	if (last == wqe->last_psn)
+		req_advance(qp, wqe->next);
 	return res;
 }
 
@@ -424,7 +450,7 @@ roce_req_run(struct roce *r, struct roce_qp *qp)
 	enum verbs_run next;
 
 	if (qp->v.state != RING_QPS_RTS && qp->v.state != RING_QPS_SQD)
-		return VERBS_RUN_IDLE;
+		return VERBS_RUN_WAIT; /* what was posted too early must not keep it on the list */
 	qp->stalled = false;
 	if (qp->rnr_wait)
 		return req_result(r, qp, ROCE_TX_WAIT);

@@ -318,7 +318,8 @@ resp_add_resource(struct resp *c)
 	e->last_psn = e->end_psn = psn_add(e->first_psn, psns - 1);
 	qp->epsn = psn_add(qp->epsn, psns);
 	qp->res_pending++;
-	if (qp->say == ROCE_SAY_ACK)
+	/* the answer acknowledges all before; a NAK not said yet named a PSN that has come */
+	if (qp->say == ROCE_SAY_ACK || qp->say == ROCE_SAY_NAK)
 		qp->say = ROCE_SAY_NOTHING;
 	verbs_run_add(c->r->w, &qp->v);
 }
@@ -336,7 +337,8 @@ resp_finish(struct resp *c)
 	resp_note_message(c);
 	if (resp_is(c, ROCE_RECV_COMP))
 		resp_complete(c);
-	if ((c->p->ackreq || qp->say == ROCE_SAY_ACK) && qp->v.state != RING_QPS_ERR)
+	/* ePSN has moved: what was to be said and is not said yet would be out of date */
+	if ((c->p->ackreq || qp->say != ROCE_SAY_NOTHING) && qp->v.state != RING_QPS_ERR)
 		roce_resp_say(c->r, qp, ROCE_SAY_ACK, 0, c->p->psn);
 	return RESP_DONE;
 }

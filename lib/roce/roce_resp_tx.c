@@ -107,8 +107,9 @@ res_advance(struct roce_qp *qp, struct roce_res *e)
 	e->cur_psn = psn_add(e->cur_psn, 1);
 }
 
-void
-roce_resp_io_failed(struct roce *r, struct roce_qp *qp, uint32_t psn)
+/** The memory of a READ response could not be read: a NAK takes its place. */
+static void
+resp_read_failed(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	for (uint32_t i = 0; i < qp->res->size; i++)
 		qp->res->e[i].pending = false;
@@ -119,16 +120,24 @@ roce_resp_io_failed(struct roce *r, struct roce_qp *qp, uint32_t psn)
 	roce_resp_say(r, qp, ROCE_SAY_FATAL, ROCE_NAK_REM_ACCESS, psn);
 }
 
-static enum roce_tx_result
-resp_refuse(struct roce *r, struct roce_qp *qp, struct roce_res *e)
+static void
+resp_refuse(struct roce *r, struct roce_qp *qp, struct roce_res *e, uint32_t psn)
 {
-	if (e->replay) { /* a repeated request is never NAKed */
+	if (!e->replay) {
+		resp_read_failed(r, qp, psn);
+	} else if (e->pending) { /* a repeated request is never NAKed */
 		e->pending = false;
 		qp->res_pending--;
-	} else {
-		roce_resp_io_failed(r, qp, e->cur_psn);
 	}
-	return ROCE_TX_ERROR;
+}
+
+void
+roce_resp_parked_failed(struct roce *r, struct roce_qp *qp)
+{
+	struct roce_res *e = roce_res_find(qp, qp->parked_psn);
+
+	if (e)
+		resp_refuse(r, qp, e, qp->parked_psn);
 }
 
 static enum verbs_io_result
@@ -173,12 +182,14 @@ resp_read_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 		qp->v.deficit -= (int32_t)len + 64;
 		res_advance(qp, e);
 		return ROCE_TX_PARKED;
-	case VERBS_AGAIN:
+	case VERBS_AGAIN: /* as in req_emit_data() */
 		roce_tx_cancel(r, &out);
+		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
 		return ROCE_TX_WAIT;
 	case VERBS_ERROR:
 		roce_tx_cancel(r, &out);
-		return resp_refuse(r, qp, e);
+		resp_refuse(r, qp, e, psn);
+		return ROCE_TX_ERROR;
 	}
 	qp->v.deficit -= (int32_t)len + 64;
 	res_advance(qp, e);

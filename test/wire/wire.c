@@ -263,6 +263,7 @@ wire_new(const struct wire_params *p)
 	struct verbs_host host = {wire_notify, wire_on_event, wire_io_submit, w};
 	struct mr_table *mrs = mr_table_create(64);
 
+	w->params = *p;
 	w->now = 1000000;
 	w->pool = wire_pool();
 	ck_assert_int_eq(net_ip_parse(p->us ? p->us : US, &w->us), 0);
@@ -297,6 +298,14 @@ wire_modify(struct wire *w, unsigned int state)
 	if (ret == 0)
 		wire_go(w);
 	return ret;
+}
+
+void
+wire_connect_again(struct wire *w)
+{
+	ck_assert_int_eq(wire_modify(w, RING_QPS_RESET), 0);
+	free(roce_qp_take_garbage(w->qp));
+	wire_connect(w, &w->params);
 }
 
 static void
@@ -508,6 +517,15 @@ wire_expect_none(struct wire *w)
 			     p.psn, p.syndrome);
 }
 
+void
+wire_forget(struct wire *w)
+{
+	struct roce_pkt p;
+
+	while (wire_sent(w, &p))
+		;
+}
+
 /* ---- the client ---------- */
 
 void
@@ -643,6 +661,17 @@ wire_mr_key(struct wire *w, uint32_t key, uint64_t va, uint8_t *ptr, uint64_t le
 	mr->shift = 0;
 	atomic_store(&mr->word,
 		     mr_word(key, access | MR_LOCAL_READ, MR_TYPE_REGION, MR_STATE_VALID));
+}
+
+struct mr *
+wire_key_fast(struct wire *w)
+{
+	struct mr *mr = mr_slot(w->vw.mrs, w->key);
+
+	atomic_store(&mr->word, mr_word(w->key, MR_LOCAL_READ | MR_LOCAL_WRITE | MR_REMOTE_WRITE |
+							MR_REMOTE_READ,
+					MR_TYPE_FAST_REG, MR_STATE_VALID));
+	return mr;
 }
 
 void

@@ -77,6 +77,7 @@ struct wire {
 	struct verbs_io *io[WIRE_IOS];
 	unsigned int num_io;
 	bool tx_stuck; /* the port takes nothing */
+	struct wire_params params;
 };
 
 struct wire *wire_new(const struct wire_params *p);
@@ -88,6 +89,8 @@ void wire_go(struct wire *w);
 /** The same, at a later time. */
 void wire_wait(struct wire *w, uint64_t ns);
 int wire_modify(struct wire *w, unsigned int state);
+/** From any state through RESET to where wire_new() left the QP. */
+void wire_connect_again(struct wire *w);
 
 /** A frame from anywhere. wire_go() follows. */
 void wire_frame(struct wire *w, const void *frame, size_t len);
@@ -120,6 +123,10 @@ bool wire_event(const struct wire *w, enum verbs_event e);
 /** Do what a copier does with the oldest io, or let it fail; wire_go() follows. */
 void wire_io(struct wire *w, int status);
 uint64_t wire_counter(const struct wire *w, enum roce_counter c);
+/** What was sent is of no interest; what was checked of each packet is. */
+void wire_forget(struct wire *w);
+/** Make w->key one that local and remote invalidate take; its entry. */
+struct mr *wire_key_fast(struct wire *w);
 /** Put a region of a given key into the table. */
 void wire_mr_key(struct wire *w, uint32_t key, uint64_t va, uint8_t *ptr, uint64_t len,
 		 uint32_t access);
