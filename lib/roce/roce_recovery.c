@@ -175,7 +175,7 @@ roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 	 * A message stands half sent, or the answer may be here behind a placement, since our own
 	 * application's memory does not come: no fault of the peer's.
 	 */
-	if (qp->placing || (qp->parked && !qp->parked_response)) {
+	if (qp->placing || (qp->parked && !qp->parked_ready && !qp->parked_response)) {
 		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
 		return;
 	}
