@@ -238,6 +238,7 @@ struct sim_ep {
 	bool sq_failed, rq_failed;
 	bool drained;	 /* the event has come */
 	bool in_sqd;
+	bool late_copier; /* was at work when the QP was reset */
 	uint64_t sqd_until;
 	/* Memory: four parts, each of part_size bytes. */
 	uint8_t *mem, *alias, *model, *taint, *busy; /* alias: the same memory again */
@@ -374,6 +375,8 @@ struct sim_key *sim_key_window(struct sim_ep *ep);
 /* sim_life.c */
 /** Move a connection on; the earliest time that it wants to be looked at again. */
 uint64_t sim_life_run(struct sim *s, struct sim_ep *even);
+/** Whether the host still reaches for an endpoint's memory. */
+bool sim_copier_at_work(const struct sim_ep *ep);
 void sim_life_break(struct sim_ep *ep, uint32_t cause, const char *why);
 bool sim_life_done(const struct sim *s);
 
@@ -394,6 +397,8 @@ void sim_taint(struct sim_ep *ep, uint32_t off, uint32_t len);
 void sim_complete(struct sim_ep *ep, const struct ring_cqe *e);
 /** Requests that will not complete, since the QP was reset. */
 void sim_forget(struct sim_ep *ep);
+/** In ERR, all flushed: the last ones may have succeeded, unsignalled. */
+void sim_flush_silent(struct sim_ep *ep);
 void sim_check_memory(struct sim_ep *ep, const char *when);
 /** Take completions, if the client looks; `force`: it looks. */
 void sim_cq_poll(struct sim_cq *cq, bool force);

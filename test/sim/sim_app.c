@@ -328,7 +328,6 @@ spoil_target(struct sim_ep *ep, struct draft *d)
 			}
 		op->rkey = 0;
 	}
-	op->raddr &= ~UINT64_C(7); /* an atomic is aligned, and fails for the key */
 }
 
 static bool

@@ -48,6 +48,16 @@ sent_all(const struct sim_ep *ep)
 	return ep->ops_left == 0 && ep->op_head == ep->op_tail && ep->msg_head == ep->msg_tail;
 }
 
+/** After a RESET the memory is the application's when the copiers are done. */
+bool
+sim_copier_at_work(const struct sim_ep *ep)
+{
+	for (const struct sim_io *e = ep->node->ios; e; e = e->next)
+		if (e->io->lane == ep)
+			return true;
+	return false;
+}
+
 /* ---- disturbances ---------- */
 
 static void
@@ -177,6 +187,8 @@ run_flush(struct sim_ep *e)
 {
 	struct sim *s = e->s;
 
+	sim_flush_silent(e);
+	sim_flush_silent(e->peer);
 	if (!flushed(e) || !flushed(e->peer))
 		return SIM_NEVER; /* completions call again */
 	for (struct sim_ep *ep = e;; ep = e->peer) {
@@ -201,16 +213,6 @@ revive(struct sim_ep *ep)
 		sim_ep_qp_create(ep);
 }
 
-/** After a RESET the memory is the application's when the copiers are done. */
-static bool
-copier_at_work(const struct sim_ep *ep)
-{
-	for (const struct sim_io *e = ep->node->ios; e; e = e->next)
-		if (e->io->lane == ep)
-			return true;
-	return false;
-}
-
 static uint64_t
 run_quiet(struct sim_ep *e)
 {
@@ -220,13 +222,17 @@ run_quiet(struct sim_ep *e)
 	if (e->phase_at > s->now)
 		return e->phase_at;
 	for (struct sim_ep *ep = e;; ep = e->peer) {
-		if (ep->node->dead || (ep->qp && !roce_qp_idle(ep->qp)) || copier_at_work(ep))
+		if (ep->node->dead || (ep->qp && !roce_qp_idle(ep->qp)) || sim_copier_at_work(ep))
 			return e->phase_at = s->now + 20 * SIM_US;
 		if (ep == e->peer)
 			break;
 	}
 	s->progress_at = s->now;
 	for (struct sim_ep *ep = e;; ep = e->peer) {
+		if (ep->late_copier) { /* the memory is the application's only now */
+			sim_adopt(ep, 0, ep->mem_size);
+			ep->late_copier = false;
+		}
 		sim_check_memory(ep, "after the connection");
 		if (!again || !ep->same_qpn)
 			sim_ep_qp_destroy(ep);

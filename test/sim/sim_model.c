@@ -411,12 +411,31 @@ sim_complete(struct sim_ep *ep, const struct ring_cqe *e)
 }
 
 void
+sim_flush_silent(struct sim_ep *ep)
+{
+	if (ep->qp == NULL || ep->qp->state != RING_QPS_ERR || ep->sq_failed ||
+	    ep->qp->wqe_head || verbs_sq_has_work(ep->qp))
+		return;
+	sim_cq_poll(ep->send_cq->owner, true);
+	while (ep->op_head != ep->op_tail) {
+		struct sim_op *op = &ep->op[ep->op_head % SIM_OPS];
+
+		if ((op->flags & RING_WR_SIGNALED) || ep->sig_all)
+			sim_fail(ep->s, "ep %u: request %u was flushed without a completion",
+				 ep->id, op->index);
+		op_succeeded(ep, op);
+		op_retire(ep, op);
+	}
+}
+
+void
 sim_forget(struct sim_ep *ep)
 {
 	if (!ep->strict) {
 		sim_cq_poll(ep->send_cq->owner, true);
 		sim_cq_poll(ep->recv_cq->owner, true);
 	}
+	ep->late_copier |= sim_copier_at_work(ep);
 	for (; ep->op_head != ep->op_tail; ep->op_head++) {
 		struct sim_op *op = &ep->op[ep->op_head % SIM_OPS];
 
