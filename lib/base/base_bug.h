@@ -26,7 +26,13 @@
 	X(BUG_RETRY_NOT_RESET, "progress does not give the retries back")                  \
 	X(BUG_HELD_LOST, "a packet kept out of order is forgotten and counted as handled") \
 	X(BUG_FENCE_IGNORED, "a fenced request does not wait for READs")                   \
-	X(BUG_IMPLIED_ACK, "an ACK completes a READ whose response was lost")
+	X(BUG_IMPLIED_ACK, "an ACK completes a READ whose response was lost")        \
+	X(BUG_BELL_RACE, "a QP leaves the run list without another look at its tail") \
+	X(BUG_FOREIGN_EARLY, "foreign memory counts as written when it is asked for") \
+	X(BUG_SGE_SKIP, "elements that are skipped do not shorten the offset")       \
+	X(BUG_HOLD_LEAK, "the hold of a copier's key is never dropped")              \
+	X(BUG_FLUSH_RECV, "a failed QP's receives are not flushed")                  \
+	X(BUG_BLOCK_LEAK, "a reset loses the blocks of long lists")
 
 enum base_bug {
 #define X(id, what) id,

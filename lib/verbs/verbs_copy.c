@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 
+#include "base_bug.h"
 #include "base_copy.h"
 #include "base_crc.h"
 
@@ -112,7 +113,8 @@ plan_list(struct copy_plan *p, struct verbs_worker *w, const struct verbs_qp *qp
 		uint32_t n;
 
 		if (off >= sge->length) {
-			off -= sge->length;
+			if (!base_bug(BUG_SGE_SKIP))
+				off -= sge->length;
 			continue;
 		}
 		n = sge->length - off < len - at ? sge->length - off : len - at;
@@ -202,7 +204,7 @@ verbs_io_finish(struct verbs_worker *w, struct verbs_io *io, int *status, uint64
 			copy_place(io->late.dst, io->late.src, io->late.len);
 		mr_unhold(io->late.ref.mr);
 	}
-	for (uint32_t i = 0; i < io->num; i++)
+	for (uint32_t i = 0; i < io->num && !base_bug(BUG_HOLD_LEAK); i++)
 		mr_unhold(io->piece[i].mr);
 	*status = io->status;
 	*original = io->original;
@@ -378,7 +380,8 @@ scatter_mixed(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_pla
 			mr_hold(c->ref.mr);
 		}
 	}
-	return io_submit(w, qp, io);
+	io_submit(w, qp, io);
+	return base_bug(BUG_FOREIGN_EARLY) ? VERBS_DONE : VERBS_PENDING;
 }
 
 static enum verbs_io_result

@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 
+#include "base_bug.h"
 #include "ring_arm.h"
 #include "ring_fence.h"
 
@@ -228,7 +229,7 @@ verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max)
 	max = flush_queue(w, qp, &qp->sq, offsetof(struct ring_wqe, num_slots), qp->send_cq, 0,
 			  max);
 	qp->rq_posted = 0;
-	if (qp->srq == NULL)
+	if (qp->srq == NULL && !base_bug(BUG_FLUSH_RECV))
 		max = flush_queue(w, qp, &qp->rq, offsetof(struct ring_rwqe, num_slots),
 				  qp->recv_cq, RING_CQE_RECV, max);
 	if (max > 0)
@@ -243,6 +244,8 @@ verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp)
 		struct verbs_wqe *wqe = qp->wqe_head;
 
 		qp->wqe_head = wqe->next;
+		if (base_bug(BUG_BLOCK_LEAK))
+			wqe->block = NULL;
 		verbs_wqe_free(w, wqe);
 	}
 	qp->wqe_tail = NULL;

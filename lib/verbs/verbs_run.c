@@ -6,6 +6,7 @@
  */
 #include <rte_prefetch.h>
 
+#include "base_bug.h"
 #include "ring_bell.h"
 
 #include "verbs_priv.h"
@@ -84,7 +85,7 @@ run_off(struct verbs_qp *qp)
 
 	if (qp->state == RING_QPS_ERR && qp->srq == NULL && qp->rq.slots)
 		rq = &qp->rq;
-	if (sq == NULL && rq == NULL) {
+	if ((sq == NULL && rq == NULL) || base_bug(BUG_BELL_RACE)) {
 		atomic_store_explicit(&qp->daemon->active, 0, memory_order_seq_cst);
 		return true;
 	}
