@@ -56,6 +56,7 @@ struct sim_profile {
 	uint32_t big;	    /* messages up to SIM_MAX_LEN */
 	uint32_t life;	    /* chance of a disturbance, a round of the application */
 	uint32_t inval;	    /* windows, and local invalidates */
+	uint32_t mutate;    /* last packets that lie about their length, with a right ICRC */
 	bool strict_responder, go_back_n; /* of the engine */
 	bool strict_peer;   /* one end is sim_strict.c */
 	bool squeeze;	    /* few buffers, shadows, ios; the port takes a part */
@@ -161,6 +162,7 @@ enum sim_cause {
 	CAUSE_RETRY = 32,    /* the network may eat all retries */
 	CAUSE_RNR = 64,
 	CAUSE_CQ = 128,	     /* a CQ overran */
+	CAUSE_MUTATED = 256, /* a packet of it was falsified */
 };
 
 struct sim_op {
@@ -198,6 +200,14 @@ struct sim_msg {
 	uint32_t len, imm;
 	uint8_t opcode, flags;
 	bool bad;
+};
+
+/** What the wire has shown of an endpoint (sim_snoop.c). */
+struct sim_snoop {
+	uint32_t snd_max, una, ssn, lsn, rnr_psn;
+	bool have_lsn, rnr_told;
+	uint64_t rnr_seen, rnr_until; /* ns */
+	uint64_t rnrs;
 };
 
 enum sim_phase {
@@ -260,6 +270,7 @@ struct sim_ep {
 	uint32_t msg_head, msg_tail;
 	uint64_t disturb_at, kill_at, killed_step;
 	uint64_t completed, failed, received;
+	struct sim_snoop snoop;
 };
 
 struct sim_io {
@@ -305,6 +316,7 @@ struct sim_node {
 	uint64_t wake_at, dead_until;
 	uint64_t steps, rx_no_mbuf;
 	uint32_t quantum;
+	bool tx_behind; /* the last step left packets for the port */
 };
 
 struct sim {
@@ -406,6 +418,12 @@ void sim_range_gather(const struct sim_ep *ep, const uint8_t *mem, const struct 
 		      uint32_t num, uint8_t *to);
 void sim_range_scatter(const struct sim_ep *ep, uint8_t *mem, const struct sim_range *r,
 		       uint32_t num, const uint8_t *from, uint32_t len);
+
+/* sim_snoop.c */
+void sim_snoop_reset(struct sim_ep *ep);
+void sim_snoop_tx(struct sim_node *n, const uint8_t *frame, uint32_t len);
+void sim_snoop_rx(struct sim_node *n, const uint8_t *frame, uint32_t len);
+void sim_snoop_stepped(struct sim_node *n);
 
 /* sim_strict.c */
 struct sim_strict *sim_strict_new(struct sim_ep *ep);

@@ -124,7 +124,7 @@ sim_pair_new(struct sim *s, struct sim_node *a, struct sim_node *b)
 	ep_draw(y, mtu, part);
 	x->dest_rd_atomic = y->rd_atomic;
 	y->dest_rd_atomic = x->rd_atomic;
-	x->reconnects = s->prof->life || s->prof->bad || s->prof->inval ? 3 : 1;
+	x->reconnects = s->prof->life || s->prof->bad || s->prof->inval || s->prof->mutate ? 3 : 1;
 	for (struct sim_ep *ep = x;; ep = y) {
 		ep_memory(ep);
 		ep_rings(ep);
@@ -230,6 +230,7 @@ sim_ep_connect(struct sim_ep *ep)
 	}
 	ep->sq_failed = ep->rq_failed = ep->drained = ep->in_sqd = false;
 	ep->causes &= CAUSE_RETRY;
+	sim_snoop_reset(ep);
 	if (ep->strict) {
 		sim_strict_connect(ep->strict);
 		return;

@@ -227,6 +227,8 @@ allowed_statuses(const struct sim_ep *ep, const struct sim_op *op)
 		ok |= 1u << WC_RNR_RETRY_EXC_ERR;
 	if (c & (CAUSE_LOCAL | CAUSE_BAD_RECV | CAUSE_MEMORY | CAUSE_CQ))
 		ok |= 1u << WC_WR_FLUSH_ERR;
+	if (c & CAUSE_MUTATED)
+		ok |= 1u << WC_REM_INV_REQ_ERR;
 	if (c & CAUSE_MEMORY)
 		ok |= 1u << WC_LOC_PROT_ERR | 1u << WC_REM_ACCESS_ERR | 1u << WC_REM_OP_ERR |
 		      1u << WC_LOC_ACCESS_ERR;

@@ -83,6 +83,7 @@ node_tx(void *ctx, struct rte_mbuf **m, uint16_t n)
 		data = rte_pktmbuf_read(m[i], 0, m[i]->pkt_len, buf);
 		if (data == NULL)
 			sim_fail(s, "node %u: a packet of %u bytes", node->id, m[i]->pkt_len);
+		sim_snoop_tx(node, data, m[i]->pkt_len);
 		sim_wire_send(s, node->id, data, m[i]->pkt_len);
 		rte_pktmbuf_free(m[i]);
 	}
@@ -100,6 +101,7 @@ node_rx(struct sim_node *n, const struct sim_pkt *p, struct net_pkt *out)
 		n->rx_no_mbuf++;
 		return false;
 	}
+	sim_snoop_rx(n, p->data, p->len);
 	memcpy(rte_pktmbuf_append(m, (uint16_t)p->len), p->data, p->len);
 	sim_node_ip(n->s, n->id, self.b);
 	if (net_parse(m, out) == NET_UDP && out->dport == NET_ROCE_PORT) {
@@ -292,6 +294,7 @@ node_engine(struct sim_node *n)
 	roce_flush(n->roce, s->now);
 	net_tx_flush(&n->tx);
 	verbs_cq_burst_end(&n->verbs);
+	sim_snoop_stepped(n);
 	if (more)
 		sim_node_wake(n, s->now + 1);
 }

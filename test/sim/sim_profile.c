@@ -37,6 +37,8 @@ static const struct sim_profile profiles[] = {
 	{.name = "lifecycle", .what = "QPs fail, drain, are reset and destroyed", .ops = 120,
 	 .nodes = 3, .pairs = 3, .loss = PCT, .foreign = 10 * PCT, .late_recv = 5 * PCT,
 	 .life = 2 * PCT, .death = true},
+	{.name = "mutate", .what = "last packets that are too short, with a right ICRC",
+	 .ops = 80, .nodes = 2, .pairs = 2, .late_recv = 5 * PCT, .mutate = 1 * PCT},
 	{.name = "overrun", .what = "completion queues overflow", .ops = 80, .nodes = 2,
 	 .pairs = 2, .loss = PCT / 2, .late_recv = 5 * PCT, .overrun = true},
 	{.name = "chaos", .what = "all of it", .ops = 80, .nodes = 4, .pairs = 5,

@@ -225,18 +225,6 @@ run_world(struct sim *s)
 	}
 }
 
-static void
-end_world(struct sim *s)
-{
-	for (uint32_t i = 0; i < s->num_eps; i++)
-		sim_check_memory(s->ep[i], "when all is over");
-	for (uint32_t i = 0; i < s->num_eps; i++)
-		sim_ep_free(s->ep[i]);
-	for (uint32_t i = 0; i < s->num_nodes; i++)
-		sim_node_fini(&s->node[i]);
-	sim_wire_fini(s);
-}
-
 static uint64_t
 counter_sum(const struct sim *s, enum roce_counter c)
 {
@@ -246,6 +234,37 @@ counter_sum(const struct sim *s, enum roce_counter c)
 		if (!s->node[i].strict)
 			sum += roce_counters(s->node[i].roce)[c];
 	return sum;
+}
+
+/** Without a fault of the network there is no hole, and nothing that does not fit. */
+static void
+check_counters(const struct sim *s)
+{
+	const struct sim_profile *p = s->prof;
+
+	if (!p->corrupt && !p->mutate &&
+	    counter_sum(s, ROCE_C_ICRC_ERRORS) + counter_sum(s, ROCE_C_DROP_MALFORMED))
+		sim_fail(s, "bad packets, although the network corrupts none");
+	if (p->loss || p->burst || p->reorder || p->dup || p->corrupt || p->blackout ||
+	    p->mutate || p->squeeze || p->death)
+		return;
+	if (counter_sum(s, ROCE_C_IMPLIED_NAK))
+		sim_fail(s, "a response is missing, although the network loses none");
+	if (!p->life && counter_sum(s, ROCE_C_BAD_RESPONSE))
+		sim_fail(s, "a response fits no request, although the network is faultless");
+}
+
+static void
+end_world(struct sim *s)
+{
+	check_counters(s);
+	for (uint32_t i = 0; i < s->num_eps; i++)
+		sim_check_memory(s->ep[i], "when all is over");
+	for (uint32_t i = 0; i < s->num_eps; i++)
+		sim_ep_free(s->ep[i]);
+	for (uint32_t i = 0; i < s->num_nodes; i++)
+		sim_node_fini(&s->node[i]);
+	sim_wire_fini(s);
 }
 
 static void

@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_ip.h>
+
+#include "roce_hdr.h"
+#include "roce_icrc.h"
+
 #include "sim.h"
 
 #define WIRE_BACKLOG (100 * SIM_US) /* what a port's queue holds */
@@ -136,6 +141,38 @@ wire_corrupt(struct sim *s, struct sim_pkt *p)
 	sim_trace_packet(SIM_EV_CORRUPT, s->now, p->src, p->dst, p->data, p->len);
 }
 
+/**
+ * Cut four bytes of payload off the last packet of a WRITE and make all else right again. Who
+ * takes it for the whole message has placed too little.
+ */
+static void
+wire_mutate(struct sim *s, struct sim_pkt *p)
+{
+	bool v6 = p->data[12] == 0x86;
+	uint32_t l3 = 14, l4 = l3 + (v6 ? 40 : 20);
+	uint8_t *bth = p->data + l4 + 8;
+	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(p->data + l3);
+	struct sim_ep *ep = sim_ep_of_qpn(&s->node[p->dst], roce_bth_qpn((const void *)bth));
+	uint16_t len;
+
+	if (ep == NULL || (bth[0] != ROCE_RC_WRITE_LAST && bth[0] != ROCE_RC_WRITE_ONLY) ||
+	    p->len < l4 + 8 + ROCE_BTH_LEN + 16 + 8 + ROCE_ICRC_LEN)
+		return;
+	p->len -= 4;
+	len = htobe16((uint16_t)(p->len - l4));
+	memcpy(p->data + l4 + 4, &len, 2);
+	len = htobe16((uint16_t)(p->len - (v6 ? l4 : l3)));
+	memcpy(p->data + l3 + (v6 ? 4 : 2), &len, 2);
+	if (!v6) {
+		ip->hdr_checksum = 0;
+		ip->hdr_checksum = rte_ipv4_cksum(ip);
+	}
+	roce_icrc_write(p->data + l3, v6, p->len - l3);
+	ep->causes |= CAUSE_BAD_RECV | CAUSE_MUTATED;
+	ep->peer->causes |= CAUSE_BAD_RECV | CAUSE_MUTATED;
+	sim_trace_packet(SIM_EV_CORRUPT, s->now, p->src, p->dst, p->data, p->len);
+}
+
 /** When a packet that leaves at `out` arrives. */
 static uint64_t
 wire_arrival(struct sim *s, unsigned int src, unsigned int dst, uint64_t out)
@@ -169,6 +206,8 @@ wire_put(struct sim *s, unsigned int src, unsigned int dst, uint64_t out, const 
 	memcpy(p->data, data, len);
 	if (sim_chance(&s->wire.rng, s->prof->corrupt))
 		wire_corrupt(s, p);
+	if (sim_chance(&s->wire.rng, s->prof->mutate))
+		wire_mutate(s, p);
 	p->at = wire_arrival(s, src, dst, out);
 	heap_push(&s->wire, p);
 }
