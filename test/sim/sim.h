@@ -59,6 +59,7 @@ struct sim_profile {
 	uint32_t mutate;    /* last packets that lie about their length, with a right ICRC */
 	bool strict_responder, go_back_n; /* of the engine */
 	bool strict_peer;   /* one end is sim_strict.c */
+	bool rnr_echo;	    /* a sequence NAK follows every RNR NAK, as from rxe */
 	bool squeeze;	    /* few buffers, shadows, ios; the port takes a part */
 	bool overrun;	    /* CQs that are too small */
 	bool death;	    /* a node stops */

@@ -26,7 +26,7 @@ static const struct sim_profile profiles[] = {
 	 .loss = 2 * PCT, .reorder = 1 * PCT, .dup = 1 * PCT, .late_recv = 5 * PCT,
 	 .strict_responder = true, .go_back_n = true},
 	{.name = "rnr", .what = "receives come late", .ops = 80, .nodes = 2, .pairs = 2,
-	 .loss = 2 * PCT, .late_recv = 60 * PCT},
+	 .loss = 2 * PCT, .late_recv = 60 * PCT, .rnr_echo = true},
 	{.name = "pool", .what = "pools run empty, ports take a part", .ops = 80, .nodes = 3,
 	 .pairs = 4, .loss = PCT / 2, .foreign = 20 * PCT, .late_recv = 5 * PCT,
 	 .squeeze = true, .exhaust = true},

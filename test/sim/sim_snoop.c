@@ -95,7 +95,7 @@ sim_snoop_tx(struct sim_node *n, const uint8_t *frame, uint32_t len)
 		return;
 	}
 	if (n->s->now < o->rnr_until)
-		sim_fail(ep->s, "ep %u: request %s psn %06x leaves %u ns too early after an RNR NAK",
+		sim_fail(ep->s, "ep %u: %s psn %06x leaves %u ns too early after an RNR NAK",
 			 ep->id, roce_opcode_name(p.opcode), p.psn,
 			 (uint32_t)(o->rnr_until - n->s->now));
 	if (p.psn == o->rnr_psn)

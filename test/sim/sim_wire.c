@@ -10,6 +10,7 @@
 
 #include <rte_ip.h>
 
+#include "roce_code.h"
 #include "roce_hdr.h"
 #include "roce_icrc.h"
 
@@ -212,6 +213,25 @@ wire_put(struct sim *s, unsigned int src, unsigned int dst, uint64_t out, const 
 	heap_push(&s->wire, p);
 }
 
+/** As rxe does: behind an RNR NAK a sequence NAK of the same PSN, which must not cut the wait. */
+static void
+wire_echo_rnr(struct sim *s, unsigned int src, unsigned int dst, uint64_t out,
+	      const uint8_t *data, uint32_t len)
+{
+	bool v6 = data[12] == 0x86;
+	uint32_t bth = 14 + (v6 ? ROCE_L3L4_LEN_V6 : ROCE_L3L4_LEN_V4);
+	uint8_t copy[128];
+
+	if (len > sizeof(copy) || data[bth] != ROCE_RC_ACK ||
+	    !roce_syn_is(data[bth + ROCE_BTH_LEN], ROCE_SYN_RNR))
+		return;
+	memcpy(copy, data, len);
+	copy[bth + ROCE_BTH_LEN] = ROCE_NAK_PSN_SEQ;
+	roce_icrc_write(copy + 14, v6, len - 14);
+	sim_trace_packet(SIM_EV_DUP, s->now, src, dst, copy, len);
+	wire_put(s, src, dst, out, copy, len);
+}
+
 void
 sim_wire_send(struct sim *s, unsigned int src, const uint8_t *data, uint32_t len)
 {
@@ -231,6 +251,8 @@ sim_wire_send(struct sim *s, unsigned int src, const uint8_t *data, uint32_t len
 		return;
 	}
 	wire_put(s, src, dst, out, data, len);
+	if (s->prof->rnr_echo)
+		wire_echo_rnr(s, src, dst, out, data, len);
 	if (sim_chance(&w->rng, s->prof->dup)) {
 		w->doubled++;
 		sim_trace_packet(SIM_EV_DUP, s->now, src, dst, data, len);
