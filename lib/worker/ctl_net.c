@@ -10,6 +10,7 @@
 
 #include <rte_mbuf.h>
 
+#include "ctl_nl.h"
 #include "ctl_priv.h"
 #include "net_icmp.h"
 #include "net_parse.h"
@@ -329,6 +330,7 @@ port_info(struct ctl_port *p)
 	pmd_port_get_info(p->pmd, &info);
 	memcpy(p->mac, info.mac, sizeof(p->mac));
 	p->mtu = info.mtu;
+	p->max_mtu = info.mtu;
 	p->up = info.link_up;
 	p->mbps = info.link_mbps;
 	snprintf(p->netdev, sizeof(p->netdev), "%.31s",
@@ -350,21 +352,135 @@ port_view(struct worker_device *d, uint32_t port)
 }
 
 static void
+link_tell(struct worker_device *d, uint32_t port, bool up)
+{
+	LOG(ctl_log, NOTICE, "port %u: link %s", port + 1, up ? "up" : "down");
+	ctl_event_all(d, up ? RING_EVENT_PORT_ACTIVE : RING_EVENT_PORT_ERR, RING_EVENT_OF_PORT,
+		port + 1);
+}
+
+static void
 link_poll(struct worker_device *d, uint32_t port)
 {
 	struct ctl_port *p = &d->port[port];
 	bool was = p->up, up;
 
-	if (!pmd_port_poll_link(p->pmd, &up))
+	/* A driver on a kernel interface knows less of it than the kernel says (ctl_nl.c). */
+	if (p->ifindex != 0 || !pmd_port_poll_link(p->pmd, &up))
 		return;
 	port_info(p);
 	p->up = up;
 	port_view(d, port);
-	if (was == up)
+	if (was != up)
+		link_tell(d, port, up);
+}
+
+/* ---- following the kernel ---------- */
+
+/* The link-local address is made of the MAC, and what was told of our MAC must be told anew. */
+static int
+mac_change(struct worker_device *d, uint32_t port, const uint8_t *bytes)
+{
+	struct net_iface_view *v = net_iface_view_dup(net_iface_get(&d->sh.iface[port]));
+	struct net_neigh_table *hairpin = d->port[d->sh.num_ports].neighs;
+	struct ctl_port *p = &d->port[port];
+	struct net_ip before, after;
+	struct rte_ether_addr mac;
+	struct ctl_gid *g;
+
+	if (v == NULL)
+		return -ENOMEM;
+	before = net_ip_link_local(&v->mac);
+	memcpy(mac.addr_bytes, bytes, sizeof(mac.addr_bytes));
+	after = net_ip_link_local(&mac);
+	v->mac = mac;
+	net_iface_view_del(v, &before, 0);
+	net_iface_view_add(v, &after, 64, 0);
+	if (iface_publish(d, port, v) < 0)
+		return -ENOMEM;
+	memcpy(p->mac, bytes, sizeof(p->mac));
+	g = gid_find(p, &before, 0);
+	if (g != NULL)
+		g->ip = after;
+	for (unsigned int i = 0; i < CTL_GIDS; i++) {
+		g = &p->gids[i];
+		if (!g->used)
+			continue;
+		if (net_neigh_find(hairpin, &g->ip, 0) != NULL)
+			net_neigh_set_static(hairpin, &g->ip, 0, &mac);
+		net_neigh_announce(p->neighs, &g->ip, g->vid);
+	}
+	LOG(ctl_log, NOTICE, "port %u: MAC address now " RTE_ETHER_ADDR_PRT_FMT, port + 1,
+		RTE_ETHER_ADDR_BYTES(&mac));
+	ctl_event_all(d, RING_EVENT_GID_CHANGE, RING_EVENT_OF_PORT, port + 1);
+	return 0;
+}
+
+void
+ctl_net_link_follow(struct worker_device *d, uint32_t port, bool up, uint32_t mtu,
+	const uint8_t *mac)
+{
+	struct ctl_port *p = &d->port[port];
+	bool was = p->up;
+
+	/* More than the port was opened for does not fit its buffers. */
+	if (mtu > p->max_mtu)
+		mtu = p->max_mtu;
+	if (mtu != 0 && mtu != p->mtu)
+		LOG(ctl_log, NOTICE, "port %u: MTU now %u", port + 1, mtu);
+	if (up != was || (mtu != 0 && mtu != p->mtu)) {
+		p->mtu = mtu != 0 ? (uint16_t)mtu : p->mtu;
+		p->up = up;
+		port_view(d, port);
+	}
+	if (mac != NULL && memcmp(mac, p->mac, sizeof(p->mac)) != 0)
+		mac_change(d, port, mac);
+	if (up != was)
+		link_tell(d, port, up);
+}
+
+void
+ctl_net_addr_taken(struct worker_device *d, uint32_t port, const struct net_ip *ip,
+	unsigned int plen)
+{
+	const struct net_iface_view *v = net_iface_get(&d->sh.iface[port]);
+	struct net_ip own = net_ip_link_local(&v->mac);
+	char text[NET_IP_TEXT];
+
+	/* The link-local address of the same MAC is the kernel's as a rule; it stays silent. */
+	if (!net_iface_owns(v, ip) || net_ip_eq(ip, &own))
 		return;
-	LOG(ctl_log, NOTICE, "port %u: link %s", port + 1, up ? "up" : "down");
-	ctl_event_all(d, up ? RING_EVENT_PORT_ACTIVE : RING_EVENT_PORT_ERR, RING_EVENT_OF_PORT,
-		port + 1);
+	net_ip_format(ip, text);
+	d->addrs_taken++;
+	LOG(ctl_log, WARNING,
+		"%s is now an address of %s too: the kernel answers for us; take it away with: ip "
+		"addr del %s/%u dev %s",
+		text, d->port[port].netdev, text, plen, d->port[port].netdev);
+}
+
+int
+ctl_net_routes_follow(struct worker_device *d, const struct net_route *known, uint32_t num_known,
+	struct net_route *found, uint32_t *num_found)
+{
+	struct net_route_view *v = net_route_view_new(net_route_get(&d->routes));
+	uint32_t kept = 0;
+
+	if (v == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < num_known; i++)
+		net_route_view_del(v, &known[i]);
+	for (uint32_t i = 0; i < *num_found; i++) {
+		int err = net_route_view_add(v, &found[i]);
+
+		if (err == 0)
+			found[kept++] = found[i];
+		else if (err == -ENOSPC)
+			LOG_LIMITED(&d->conflicts, ctl_log, WARNING,
+				"no room for all routes of %s", d->port[found[i].port].netdev);
+	}
+	*num_found = kept;
+	routes_publish(d, v);
+	return 0;
 }
 
 void
@@ -401,6 +517,7 @@ port_init(struct worker_device *d, uint32_t port)
 	struct net_neigh_ops ops = {neigh_send, neigh_release, neigh_event, d};
 	struct ctl_port *p = &d->port[port];
 	bool real = port < d->sh.num_ports;
+	struct pmd_port_info info;
 	struct net_iface_view *v;
 	struct rte_ether_addr mac;
 	struct net_ip ip;
@@ -421,7 +538,13 @@ port_init(struct worker_device *d, uint32_t port)
 	}
 	/* The hairpin has no interface of its own and needs none: all its entries are static. */
 	p->neighs = net_neigh_table_new(&d->sh.iface[real ? port : 0], NEIGHBOURS, &ops);
-	return p->neighs != NULL ? 0 : -ENOMEM;
+	if (p->neighs == NULL)
+		return -ENOMEM;
+	if (real) {
+		pmd_port_get_info(p->pmd, &info);
+		ctl_nl_follow(d, port, info.netdev);
+	}
+	return 0;
 }
 
 int
@@ -440,6 +563,7 @@ ctl_net_init(struct worker_device *d, const char **why)
 void
 ctl_net_fini(struct worker_device *d)
 {
+	ctl_nl_end(d);
 	for (uint32_t i = 0; i <= d->sh.num_ports; i++) {
 		if (d->port[i].neighs != NULL)
 			net_neigh_table_free(d->port[i].neighs);

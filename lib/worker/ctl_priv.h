@@ -31,6 +31,7 @@ struct mapmem;
 struct copier_lane;
 struct ctl_helper;
 struct ctl_listener;
+struct ctl_nl;
 struct ctl_watch;
 
 /* ---- event sources ---------- */
@@ -489,7 +490,7 @@ struct ctl_port {
 	uint32_t ifindex;
 	char netdev[RING_NAME_LEN];
 	uint8_t mac[6];
-	uint16_t mtu;
+	uint16_t mtu, max_mtu; /* of the interface now; as the port was opened */
 	uint32_t mbps;
 };
 
@@ -500,8 +501,6 @@ void ctl_net_tick(struct worker_device *d, uint64_t now);
 uint64_t ctl_net_deadline(struct worker_device *d, uint64_t now);
 /** A packet that a worker gave us; the mbuf stays the caller's. */
 void ctl_net_rx(struct worker_device *d, uint16_t port, struct rte_mbuf *m);
-/** Whether the kernel's interface carries this address: -EADDRINUSE, else 0. */
-int ctl_nl_has_addr(const char *netdev, const struct net_ip *ip);
 /** Largest RoCE path MTU, enum ring_mtu, that fits IP packets of so many bytes (B194). */
 unsigned int ctl_mtu_of(uint16_t ip_mtu);
 
@@ -588,6 +587,7 @@ struct worker_device {
 	uint8_t boot_id[16];
 	struct ctl_port port[PMD_MAX_PORTS + 1];
 	struct net_route_table routes;
+	struct ctl_nl *nl; /* NULL: no port stands on a kernel interface */
 	LIST_HEAD(, ctl_neigh_wait) neigh_waits;
 	bool neigh_told; /* no wait has an outcome that it was not told */
 	uint64_t link_due, lanes_due;
@@ -595,6 +595,7 @@ struct worker_device {
 	uint32_t deaths;	/* of mappings, seen */
 	struct log_limit conflicts;
 	uint64_t events_lost;
+	uint64_t addrs_taken; /* own addresses that the kernel got as well */
 	uint64_t cut_off; /* clients that were, for what they did */
 };
 
