@@ -576,7 +576,10 @@ struct rnic_ah {
 /** Returns when the neighbour is resolved, or -ENETUNREACH, -EHOSTUNREACH. */
 int rnic_create_ah(struct rnic_pd *pd, const struct rnic_ah_attr *attr, struct rnic_ah **ah);
 int rnic_destroy_ah(struct rnic_ah *ah);
-/** Whether packets could be sent there. `path_mtu` (enum rnic_mtu) and `dmac` may be NULL. */
+/**
+ * Whether packets could be sent there; as rnic_create_ah(), or -ETIMEDOUT after `timeout_ms` (0:
+ * until the neighbour table gives up). `path_mtu` (enum rnic_mtu) and `dmac` may be NULL.
+ */
 int rnic_resolve(struct rnic_context *ctx, const struct rnic_ah_attr *attr, unsigned int timeout_ms,
 	uint32_t *path_mtu, uint8_t dmac[6]);
 

@@ -283,7 +283,8 @@ struct ring_ctrl_resolve_req {
 RING_CTRL_SIZE(ring_ctrl_resolve_req, 40);
 
 struct ring_ctrl_resolve_rep {
-	int32_t status; /* -ENETUNREACH: no route; -EHOSTUNREACH: no answer (B185) */
+	/* -ENETUNREACH: no route; -EHOSTUNREACH: no answer (B185); -ETIMEDOUT: not yet */
+	int32_t status;
 	uint32_t path_mtu; /* enum ring_mtu */
 	uint8_t dmac[6];
 	uint8_t reserved[2];

@@ -128,6 +128,8 @@ ctl_neigh_wait(struct worker_device *d, struct net_neigh *n, struct ctl_neigh_wa
 	net_neigh_ref(n);
 	w->neigh = n;
 	w->status = -EINPROGRESS;
+	if (w->due != 0 && w->due < d->neigh_due)
+		d->neigh_due = w->due;
 	LIST_INSERT_HEAD(&d->neigh_waits, w, link);
 	return -EINPROGRESS;
 }
@@ -156,6 +158,25 @@ ctl_neigh_event(struct worker_device *d, const struct net_neigh *n, int status)
 	d->neigh_told = false;
 }
 
+uint64_t
+ctl_neigh_expire(struct worker_device *d, uint64_t now)
+{
+	struct ctl_neigh_wait *w;
+	uint64_t next = UINT64_MAX;
+
+	LIST_FOREACH(w, &d->neigh_waits, link) {
+		if (w->due == 0 || w->status != -EINPROGRESS)
+			continue;
+		if (w->due <= now) {
+			w->status = -ETIMEDOUT;
+			d->neigh_told = false;
+		} else if (w->due < next) {
+			next = w->due;
+		}
+	}
+	return next;
+}
+
 void
 ctl_neigh_tell(struct worker_device *d)
 {
@@ -169,7 +190,7 @@ ctl_neigh_tell(struct worker_device *d)
 
 			if (status == -EINPROGRESS)
 				continue;
-			if (status < 0)
+			if (status == -EHOSTUNREACH)
 				LOG_LIMITED(&d->unreachable_told, ctl_log, NOTICE,
 					"no host answers for %s on port %u (neighbour %s)",
 					unreachable(w->neigh, text), w->neigh->port,
@@ -234,6 +255,8 @@ ctl_op_resolve(struct ctl_client *c, const void *req, void *rep, struct ctl_elem
 		return -ENOMEM;
 	}
 	s->wait.resolved = resolve_done;
+	if (r->timeout_ms != 0)
+		s->wait.due = ctl_now(d) + r->timeout_ms * UINT64_C(1000000);
 	s->e = e;
 	s->neigh = av.neigh;
 	s->mtu = ctl_mtu_of(d->port[r->av.port - 1].mtu);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ctl_priv.h"
+#include "ring_cq.h"
 
 /* ---- channels ---------- */
 
@@ -376,6 +377,30 @@ cq_busy(const struct ctl_cq *cq)
 	return cq->pending > 0;
 }
 
+/*
+ * Completions that the client has not taken, as it would count them itself: a nonsensical index
+ * of its own can only make its own request be refused or not.
+ */
+static uint64_t
+cq_in_use(const struct ctl_cq *cq)
+{
+	const struct ring_cq_client *words = ctl_block_ptr(cq->client_words);
+	uint64_t n = 0;
+
+	for (uint32_t w = 0; w < cq->vcq->num_workers; w++) {
+		const struct ctl_cq_sub *s = &cq->sub[w];
+		struct ring_cq_cons q = {.mask = s->entries - 1};
+
+		if (!s->made)
+			continue;
+		q.ring = ctl_block_ptr(s->ring);
+		q.head = atomic_load_explicit(&words->cons[w], memory_order_acquire);
+		for (uint32_t i = 0; i < s->entries && ring_cq_peek(&q) != NULL; i++, n++)
+			ring_cq_advance(&q);
+	}
+	return n;
+}
+
 /* New rings for all sub-rings or for none. */
 static int
 resize_memory(struct ctl_cq *cq, uint32_t entries, struct arena_block **rings)
@@ -406,6 +431,8 @@ ctl_op_resize_cq(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 		return -EINVAL;
 	if (cq_busy(cq) || !cq_followed(cq))
 		return -EBUSY;
+	if (cq_in_use(cq) > r->entries)
+		return -EINVAL; /* IBTA 11.2.8.3: more are outstanding */
 	err = resize_memory(cq, cq_size(r->entries), rings);
 	if (err < 0)
 		return err == -EAGAIN ? CTL_AGAIN : err;

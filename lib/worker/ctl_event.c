@@ -3,19 +3,39 @@
  * Asynchronous events and the notifications that workers leave to the control thread. An event's
  * object exists: whatever a worker says of it comes before the answer that lets it go.
  */
+#include <errno.h>
+
+#include "base_status.h"
 #include "ctl_priv.h"
 
-void
-ctl_event_push(struct ctl_client *c, unsigned int type, unsigned int object, uint32_t handle,
-	uint64_t user_handle)
+/* For people: a completion status, as of the side that failed, or -errno. */
+static int32_t
+cause_of(unsigned int type)
 {
-	struct ring_ctrl_event push = {
-		.type = type,
-		.object = object,
-		.handle = handle,
-		.user_handle = user_handle,
-	};
+	switch (type) {
+	case RING_EVENT_CQ_ERR:
+		return -EOVERFLOW; /* more completions than entries */
+	case RING_EVENT_QP_REQ_ERR:
+		return WC_REM_INV_REQ_ERR;
+	case RING_EVENT_QP_ACCESS_ERR:
+		return WC_REM_ACCESS_ERR;
+	case RING_EVENT_QP_FATAL:
+		return WC_FATAL_ERR;
+	case RING_EVENT_PORT_ERR:
+		return -ENETDOWN;
+	case RING_EVENT_DEVICE_FATAL:
+		return -ESHUTDOWN;
+	default:
+		return 0;
+	}
+}
 
+void
+ctl_event_push(struct ctl_client *c, const struct ring_ctrl_event *ev)
+{
+	struct ring_ctrl_event push = *ev;
+
+	push.cause = cause_of(ev->type);
 	if (c->state == CTL_CLIENT_OPEN)
 		ctl_client_push(c, RING_CTRL_EVENT, &push, NULL);
 }
@@ -23,20 +43,28 @@ ctl_event_push(struct ctl_client *c, unsigned int type, unsigned int object, uin
 void
 ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object, uint32_t handle)
 {
+	const struct ring_ctrl_event ev = {.type = type, .object = object, .handle = handle};
 	struct ctl_client *c;
 
 	TAILQ_FOREACH(c, &d->clients, link)
-		ctl_event_push(c, type, object, handle, 0);
+		ctl_event_push(c, &ev);
 }
 
 static void
 of_object(struct ctl_obj *o, unsigned int type, unsigned int object)
 {
+	const struct ring_ctrl_event ev = {
+		.type = type,
+		.object = object,
+		.handle = ctl_obj_handle(o),
+		.user_handle = o->user_handle,
+	};
+
 	/* Its destruction is being answered: none may follow. */
 	if (o->dying)
 		return;
 	o->events++;
-	ctl_event_push(o->client, type, object, ctl_obj_handle(o), o->user_handle);
+	ctl_event_push(o->client, &ev);
 }
 
 void

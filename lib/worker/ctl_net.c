@@ -493,13 +493,15 @@ ctl_net_tick(struct worker_device *d, uint64_t now)
 	}
 	if (now >= d->link_due)
 		d->link_due = now + LINK_POLL_NS;
+	if (now >= d->neigh_due)
+		d->neigh_due = ctl_neigh_expire(d, now);
 	ctl_neigh_tell(d);
 }
 
 uint64_t
 ctl_net_deadline(struct worker_device *d, uint64_t now)
 {
-	uint64_t due = d->link_due;
+	uint64_t due = d->neigh_due < d->link_due ? d->neigh_due : d->link_due;
 
 	for (uint32_t i = 0; i < d->sh.num_ports; i++) {
 		uint64_t t = net_neigh_next_deadline(d->port[i].neighs, now);
@@ -551,6 +553,7 @@ int
 ctl_net_init(struct worker_device *d, const char **why)
 {
 	d->neigh_told = true;
+	d->neigh_due = UINT64_MAX;
 	for (uint32_t i = 0; i <= d->sh.num_ports; i++) {
 		if (port_init(d, i) < 0) {
 			*why = "no memory for the neighbour tables";

@@ -459,6 +459,7 @@ struct ctl_neigh_wait {
 	LIST_ENTRY(ctl_neigh_wait) link;
 	struct net_neigh *neigh; /* referenced; NULL: not waiting */
 	int status;		 /* -EINPROGRESS until it is to be told */
+	uint64_t due;		 /* ns; -ETIMEDOUT then; 0: when the neighbour table gives up */
 	void (*resolved)(struct ctl_neigh_wait *w, int status);
 };
 
@@ -473,6 +474,8 @@ void ctl_neigh_cancel(struct ctl_neigh_wait *w);
 /** From the neighbour tables' callbacks; tell() then, outside of them. */
 void ctl_neigh_event(struct worker_device *d, const struct net_neigh *n, int status);
 void ctl_neigh_tell(struct worker_device *d);
+/** Waits that are over at `now`; the earliest that is left, or UINT64_MAX. */
+uint64_t ctl_neigh_expire(struct worker_device *d, uint64_t now);
 
 #define CTL_GIDS NET_IFACE_ADDRS /* entries of a port's GID table */
 
@@ -548,8 +551,7 @@ void ctl_timewait_poll(struct worker_device *d, uint64_t now);
 
 /** An event of a worker, or of the device. */
 void ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m);
-void ctl_event_push(struct ctl_client *c, unsigned int type, unsigned int object, uint32_t handle,
-		    uint64_t user_handle);
+void ctl_event_push(struct ctl_client *c, const struct ring_ctrl_event *ev);
 void ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object,
 		   uint32_t handle);
 void ctl_notify(struct worker_device *d, struct verbs_cq *cq);
@@ -589,6 +591,7 @@ struct worker_device {
 	struct net_route_table routes;
 	struct ctl_nl *nl; /* NULL: no port stands on a kernel interface */
 	LIST_HEAD(, ctl_neigh_wait) neigh_waits;
+	uint64_t neigh_due; /* of the waits with a time limit of their own */
 	bool neigh_told; /* no wait has an outcome that it was not told */
 	uint64_t link_due, lanes_due;
 	uint64_t lane_limit_ns; /* that an access to a client's memory may take */

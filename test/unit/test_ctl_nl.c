@@ -81,6 +81,7 @@ START_TEST(link__events)
 		return;
 	ip("link set rn1 down");
 	wait_event(RING_EVENT_PORT_ERR);
+	ck_assert_int_eq(cl.event.cause, -ENETDOWN);
 	ck_assert(!net_iface_get(&fx_dev->sh.iface[0])->link_up);
 	ip("link set rn1 up");
 	wait_event(RING_EVENT_PORT_ACTIVE);

@@ -229,7 +229,55 @@ START_TEST(cq__resize)
 }
 END_TEST
 
+/* Nobody answers on the loop port, and the caller does not want to wait until that is certain. */
+START_TEST(resolve__its_own_time_limit)
+{
+	struct ring_ctrl_resolve_req req = {.timeout_ms = 1};
+	uint64_t before = ctl_now(fx_dev);
+	struct ring_ctrl_resolve_rep rep;
+
+	req.av = rtr_attr(0, 99).av;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_RESOLVE, &req, &rep), -ETIMEDOUT);
+	ck_assert_uint_ge(ctl_now(fx_dev) - before, 1000000);
+	ck_assert_uint_eq(fx_dev->neigh_due, UINT64_MAX);
+}
+END_TEST
+
+/* Not to fewer entries than the client has not taken. */
+START_TEST(cq__resize_below_what_is_in_use)
+{
+	struct ring_ctrl_resize_cq_req req;
+	struct ring_ctrl_resize_cq_rep rep;
+	struct ring_ctrl_reg_mr_rep mr;
+	struct ring_wqe w = {.opcode = RING_WR_RDMA_WRITE, .flags = RING_WR_SIGNALED,
+		.num_slots = 1, .num_sge = 1};
+	struct ring_cq_client *words;
+	struct pair p;
+	uint8_t *mem;
+
+	make_pair(&p);
+	connect_pair(&p);
+	mem = make_mem(128);
+	ck_assert_int_eq(reg_mr(p.pd, mem, 128,
+				 RING_ACCESS_LOCAL_WRITE | RING_ACCESS_REMOTE_WRITE, &mr), 0);
+	w.rkey = mr.rkey;
+	w.remote_addr = (uintptr_t)mem + 64;
+	w.sge[0] = (struct ring_sge){.addr = (uintptr_t)mem, .length = 64, .lkey = mr.lkey};
+	for (uint32_t i = 0; i < 5; i++) {
+		post_send(&p, 0, i, &w);
+		wait_cqes(&p, i + 1);
+	}
+	req = (struct ring_ctrl_resize_cq_req){.cqn = p.cqn, .entries = 4};
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_RESIZE_CQ, &req, &rep), -EINVAL);
+	words = fx_ptr(&cl, p.cq.client);
+	for (int i = 0; i < FX_WORKERS; i++)
+		atomic_store(&words->cons[i], 1);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_RESIZE_CQ, &req, &rep), 0);
+}
+END_TEST
+
 FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, create__refuses_other_types,
 	send__over_the_hairpin, query__tells_what_was_set, modify__refused_leaves_the_state,
 	modify__unresolved_neighbour, destroy__while_a_modify_waits, modify__reset_and_again,
-	destroy__in_every_state, cq__resize)
+	destroy__in_every_state, cq__resize,
+	resolve__its_own_time_limit, cq__resize_below_what_is_in_use)
