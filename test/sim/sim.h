@@ -58,7 +58,6 @@ struct sim_profile {
 	uint32_t inval;	    /* windows, and local invalidates */
 	uint32_t mutate;    /* last packets that lie about their length, with a right ICRC */
 	bool strict_responder, go_back_n; /* of the engine */
-	bool strict_peer;   /* one end is sim_strict.c */
 	bool rnr_echo;	    /* a sequence NAK follows every RNR NAK, as from rxe */
 	bool squeeze;	    /* few buffers, shadows, ios; the port takes a part */
 	bool overrun;	    /* CQs that are too small */
@@ -219,8 +218,6 @@ enum sim_phase {
 	PHASE_DONE,
 };
 
-struct sim_strict;
-
 struct sim_ep {
 	struct sim *s;
 	struct sim_node *node;
@@ -236,7 +233,6 @@ struct sim_ep {
 	bool same_qpn;
 	/* The QP. */
 	struct verbs_qp *qp;
-	struct sim_strict *strict; /* instead of it */
 	uint32_t qpn, psn;
 	uint8_t *sq_slots, *rq_slots;
 	struct ring_qp_client client;
@@ -297,7 +293,7 @@ struct sim_cq {
 struct sim_node {
 	struct sim *s;
 	uint32_t id;
-	bool dead, strict;
+	bool dead;
 	struct verbs_worker verbs;
 	struct mr_table *mrs;
 	struct roce_qpn_table *qpns;
@@ -425,14 +421,5 @@ void sim_snoop_reset(struct sim_ep *ep);
 void sim_snoop_tx(struct sim_node *n, const uint8_t *frame, uint32_t len);
 void sim_snoop_rx(struct sim_node *n, const uint8_t *frame, uint32_t len);
 void sim_snoop_stepped(struct sim_node *n);
-
-/* sim_strict.c */
-struct sim_strict *sim_strict_new(struct sim_ep *ep);
-void sim_strict_free(struct sim_strict *t);
-void sim_strict_connect(struct sim_strict *t);
-void sim_strict_reset(struct sim_strict *t);
-void sim_strict_input(struct sim_node *n, const uint8_t *frame, uint32_t len);
-/** Send what may be sent; @return its next deadline. */
-uint64_t sim_strict_run(struct sim_strict *t);
 
 #endif /* SIM_H */

@@ -257,7 +257,7 @@ draft_invalidate(struct sim_ep *ep, struct draft *d)
 	struct sim_op *op = &d->op;
 	bool local = rng_below(&ep->rng, 2);
 	struct sim_ep *owner = local ? ep : ep->peer;
-	struct sim_key *k = owner->strict ? NULL : sim_key_window(owner);
+	struct sim_key *k = sim_key_window(owner);
 
 	if (k == NULL)
 		return false;
@@ -412,7 +412,7 @@ draft_malformed(struct sim_ep *ep, struct draft *d)
 static bool
 draft_bad(struct sim_ep *ep, struct draft *d)
 {
-	switch (rng_below(&ep->rng, ep->strict ? 1 : 5)) {
+	switch (rng_below(&ep->rng, 5)) {
 	case 0:
 		return draft_bad_rdma(ep, d);
 	case 1:
@@ -535,7 +535,7 @@ draft_fits(const struct sim_ep *ep, struct draft *d)
 	d->op.slots = draft_slots(d);
 	if (ep->op_tail - ep->op_head >= SIM_OPS - 1 || ep->msg_tail - ep->msg_head >= SIM_OPS - 1)
 		return false;
-	return ep->strict || d->op.slots <= ring_wq_free(&ep->sq);
+	return d->op.slots <= ring_wq_free(&ep->sq);
 }
 
 static void
@@ -567,8 +567,7 @@ post_draft(struct sim_ep *ep, struct draft *d)
 		draft_release(ep, d);
 		return false;
 	}
-	if (!ep->strict)
-		put_request(ep, d);
+	put_request(ep, d);
 	enter_request(ep, d);
 	return true;
 }
@@ -619,8 +618,6 @@ post_last(struct sim_ep *ep)
 static void
 ring_send(struct sim_ep *ep)
 {
-	if (ep->strict)
-		return;
 	ring_wq_publish(&ep->sq);
 	if (ring_bell_needed(&ep->daemon)) {
 		ring_bell_set(ep->node->bell, ep->slot);
@@ -695,7 +692,7 @@ post_recvs(struct sim_ep *ep)
 		return;
 	sim_note(ep->s, "ep %u qp %06x: %u receives", ep->id, ep->qpn, ep->recv_tail - tail);
 	atomic_exchange_explicit(ep->rq.shared_tail, ep->rq.tail, memory_order_seq_cst);
-	if (!ep->strict && ring_bell_needed_recv(&ep->daemon)) {
+	if (ring_bell_needed_recv(&ep->daemon)) {
 		ring_bell_set(ep->node->bell, ep->slot);
 		sim_node_wake(ep->node, ep->s->now + 100);
 	}
@@ -729,7 +726,7 @@ may_post(const struct sim_ep *ep)
 
 	if (ep->qp && ep->qp->state == RING_QPS_RESET)
 		return false;
-	return p == PHASE_UP || (p == PHASE_BROKEN && !ep->strict);
+	return p == PHASE_UP || p == PHASE_BROKEN;
 }
 
 uint64_t

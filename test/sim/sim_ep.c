@@ -129,8 +129,6 @@ sim_pair_new(struct sim *s, struct sim_node *a, struct sim_node *b)
 		ep_memory(ep);
 		ep_rings(ep);
 		sim_keys_make(ep);
-		if (ep->node->strict)
-			ep->strict = sim_strict_new(ep);
 		if (ep == y)
 			break;
 	}
@@ -155,8 +153,6 @@ sim_ep_qp_create(struct sim_ep *ep)
 	ep->qpn = roce_qpn_alloc(ep->node->qpns);
 	if (ep->qpn == 0)
 		sim_fail(ep->s, "no QPN");
-	if (ep->strict)
-		return;
 	init.qpn = ep->qpn;
 	ep->qp = roce_qp_create(&init);
 	if (ep->qp == NULL)
@@ -170,13 +166,9 @@ sim_ep_qp_create(struct sim_ep *ep)
 void
 sim_ep_qp_destroy(struct sim_ep *ep)
 {
-	if (ep->strict) {
-		sim_strict_reset(ep->strict);
-	} else {
-		roce_qpn_set(ep->node->qpns, ep->qpn, NULL, 0);
-		roce_qp_free(ep->qp);
-		ep->qp = NULL;
-	}
+	roce_qpn_set(ep->node->qpns, ep->qpn, NULL, 0);
+	roce_qp_free(ep->qp);
+	ep->qp = NULL;
 	roce_qpn_release(ep->node->qpns, ep->qpn);
 	ep->qpn = 0;
 }
@@ -231,10 +223,6 @@ sim_ep_connect(struct sim_ep *ep)
 	ep->sq_failed = ep->rq_failed = ep->drained = ep->in_sqd = false;
 	ep->causes &= CAUSE_RETRY;
 	sim_snoop_reset(ep);
-	if (ep->strict) {
-		sim_strict_connect(ep->strict);
-		return;
-	}
 	ep_modify(ep, &a, RING_QPS_INIT,
 		  VERBS_QP_PKEY_INDEX | VERBS_QP_PORT | VERBS_QP_ACCESS_FLAGS, false);
 	ep_av(ep, &a.av);
@@ -269,11 +257,6 @@ sim_ep_modify(struct sim_ep *ep, unsigned int state)
 	uint32_t mask = 0;
 
 	sim_note(ep->s, "ep %u qp %06x: to state %u", ep->id, ep->qpn, state);
-	if (ep->strict) {
-		if (state == RING_QPS_RESET || state == RING_QPS_ERR)
-			sim_strict_reset(ep->strict);
-		return;
-	}
 	if (state == RING_QPS_SQD) {
 		a.en_sqd_async_notify = true;
 		mask = VERBS_QP_EN_SQD_ASYNC_NOTIFY;
@@ -292,8 +275,6 @@ void
 sim_ep_free(struct sim_ep *ep)
 {
 	sim_keys_drop(ep);
-	if (ep->strict)
-		sim_strict_free(ep->strict);
 	munmap(ep->mem, ep->mem_size);
 	munmap(ep->alias, ep->mem_size);
 	free(ep->model);

@@ -135,7 +135,7 @@ sim_keys_disturb(struct sim_ep *ep)
 {
 	struct sim_key *k = &ep->key[1];
 
-	if (ep->node->strict || k->access == MR_LOCAL_WRITE || k->kind == KEY_WINDOW)
+	if (k->access == MR_LOCAL_WRITE || k->kind == KEY_WINDOW)
 		return;
 	if (k->killed) {
 		if (ep->node->steps == ep->killed_step || mr_busy(ep->node->mrs, k->key))

@@ -63,7 +63,7 @@ sim_copier_at_work(const struct sim_ep *ep)
 static void
 disturb_drain(struct sim_ep *ep)
 {
-	if (ep->strict || ep->in_sqd || state_of(ep) != RING_QPS_RTS)
+	if (ep->in_sqd || state_of(ep) != RING_QPS_RTS)
 		return;
 	ep->in_sqd = true;
 	ep->drained = false;
@@ -90,7 +90,7 @@ disturb(struct sim_ep *even)
 {
 	struct sim_ep *ep = rng_below(&even->rng, 2) ? even : even->peer;
 
-	if (ep->node->dead || ep->strict)
+	if (ep->node->dead)
 		return;
 	switch (rng_below(&even->rng, even->s->prof->death ? 5 : 4)) {
 	case 0:
@@ -169,7 +169,7 @@ run_broken(struct sim_ep *e)
 	for (struct sim_ep *ep = e;; ep = e->peer) {
 		ep->in_sqd = false;
 		ep->causes |= CAUSE_LOCAL;
-		if (ep->strict || (state_of(ep) != RING_QPS_RESET && impatient(ep))) {
+		if (state_of(ep) != RING_QPS_RESET && impatient(ep)) {
 			sim_ep_modify(ep, RING_QPS_RESET);
 			sim_forget(ep);
 		} else if (state_of(ep) != RING_QPS_RESET && state_of(ep) != RING_QPS_ERR) {
@@ -192,7 +192,7 @@ run_flush(struct sim_ep *e)
 	if (!flushed(e) || !flushed(e->peer))
 		return SIM_NEVER; /* completions call again */
 	for (struct sim_ep *ep = e;; ep = e->peer) {
-		if (!ep->strict && state_of(ep) != RING_QPS_RESET)
+		if (state_of(ep) != RING_QPS_RESET)
 			sim_ep_modify(ep, RING_QPS_RESET);
 		if (ep == e->peer)
 			break;

@@ -433,10 +433,8 @@ sim_flush_silent(struct sim_ep *ep)
 void
 sim_forget(struct sim_ep *ep)
 {
-	if (!ep->strict) {
-		sim_cq_poll(ep->send_cq->owner, true);
-		sim_cq_poll(ep->recv_cq->owner, true);
-	}
+	sim_cq_poll(ep->send_cq->owner, true);
+	sim_cq_poll(ep->recv_cq->owner, true);
 	ep->late_copier |= sim_copier_at_work(ep);
 	for (; ep->op_head != ep->op_tail; ep->op_head++) {
 		struct sim_op *op = &ep->op[ep->op_head % SIM_OPS];

@@ -124,9 +124,7 @@ node_input(struct sim_node *n)
 
 		n->rx_head = p->next;
 		n->rx_count--;
-		if (n->strict)
-			sim_strict_input(n, p->data, p->len);
-		else if (node_rx(n, p, &pkts[num]))
+		if (node_rx(n, p, &pkts[num]))
 			num++;
 		free(p);
 	}
@@ -322,15 +320,10 @@ sim_node_step(struct sim_node *n)
 	n->steps++;
 	if (n->dead)
 		return;
-	if (n->strict)
-		node_input(n);
-	else
-		node_engine(n);
+	node_engine(n);
 	node_app(n);
 	if (n->rx_head)
 		sim_node_wake(n, s->now + loop);
-	if (n->strict)
-		return;
 	if (n->verbs.run_head || n->tx.n || ring_bell_any(n->bell))
 		sim_node_wake(n, s->now + loop);
 	if (n->ios)
@@ -445,9 +438,7 @@ sim_node_init(struct sim *s, uint32_t id)
 	n->tx_pool = sim_pool(id, false);
 	n->rx_pool = sim_pool(id, true);
 	node_neighbours(n);
-	n->strict = s->prof->strict_peer && id == 0;
-	if (!n->strict)
-		node_engine_new(n);
+	node_engine_new(n);
 }
 
 /** Everything back at its start. */
@@ -488,12 +479,10 @@ sim_node_fini(struct sim_node *n)
 		n->rx_head = p->next;
 		free(p);
 	}
-	if (!n->strict) {
-		node_check_engine(n);
-		roce_destroy(n->roce);
-		net_tx_purge(&n->tx);
-		verbs_worker_fini(&n->verbs);
-	}
+	node_check_engine(n);
+	roce_destroy(n->roce);
+	net_tx_purge(&n->tx);
+	verbs_worker_fini(&n->verbs);
 	while (n->num_stolen)
 		rte_pktmbuf_free(n->stolen[--n->num_stolen]);
 	node_check_pools(n);

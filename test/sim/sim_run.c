@@ -132,7 +132,7 @@ make_world(struct sim *s)
 	for (uint32_t i = 0; i < s->num_nodes; i++)
 		sim_node_init(s, i);
 	for (uint32_t i = 0; i < pairs; i++) {
-		uint32_t a = s->prof->strict_peer ? 0 : rng_below(&s->rng, s->num_nodes);
+		uint32_t a = rng_below(&s->rng, s->num_nodes);
 		uint32_t b = (a + 1 + rng_below(&s->rng, s->num_nodes - 1)) % s->num_nodes;
 
 		sim_pair_new(s, &s->node[a], &s->node[b]);
@@ -231,8 +231,7 @@ counter_sum(const struct sim *s, enum roce_counter c)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < s->num_nodes; i++)
-		if (!s->node[i].strict)
-			sum += roce_counters(s->node[i].roce)[c];
+		sum += roce_counters(s->node[i].roce)[c];
 	return sum;
 }
 
