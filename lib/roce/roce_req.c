@@ -345,6 +345,8 @@ req_emit(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 		return req_emit_data(r, qp, wqe, psn);
 	if (wqe->opcode == RING_WR_RDMA_READ) {
 		*last = roce_wqe_holds(wqe, end) ? end : wqe->last_psn;
+		if (psn_before(psn, qp->snd_max) && !psn_before(*last, qp->snd_max))
+			*last = psn_sub(qp->snd_max, 1); /* what was asked for, not more */
 		req_emit_read(r, qp, wqe, psn, *last);
 	} else {
 		req_emit_atomic(r, qp, wqe);
@@ -410,6 +412,35 @@ req_advance(struct roce_qp *qp, struct verbs_wqe *wqe)
 	qp->req_wqe = wqe;
 }
 
+/**
+ * A READ longer than the window is asked for in pieces, each a READ of its own to the peer (and
+ * to its MSN), when the one before has been answered: a peer sends what it is asked for at once,
+ * and a hole at its beginning would cost all that follows, again and again.
+ */
+static uint32_t
+req_piece_end(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
+{
+	uint32_t psns = qp->max_inflight >> qp->mtu_shift;
+
+	if (wqe->opcode != RING_WR_RDMA_READ || psn_sub(wqe->last_psn, psn) < psns)
+		return wqe->last_psn;
+	return psns < 2 ? psn : psn_add(psn, psns - 1);
+}
+
+/** Whether a packet that was not sent yet may be. */
+static bool
+req_may_send(struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
+{
+	if (!req_window_open(qp))
+		return false;
+	if (wqe->opcode != RING_WR_RDMA_READ || psn == wqe->first_psn)
+		return true;
+	if (psn != qp->una)
+		return false;
+	qp->ssn = psn_add(qp->ssn, 1);
+	return true;
+}
+
 static enum roce_tx_result
 req_packet(struct roce *r, struct roce_qp *qp)
 {
@@ -419,9 +450,9 @@ req_packet(struct roce *r, struct roce_qp *qp)
 
 	if (wqe->tstate == ROCE_WQE_NEW && !req_may_open(qp, wqe))
 		return ROCE_TX_WAIT;
-	if (psn == qp->snd_max && !req_window_open(qp))
+	if (psn == qp->snd_max && !req_may_send(qp, wqe, psn))
 		return ROCE_TX_WAIT;
-	res = req_emit(r, qp, wqe, psn, wqe->last_psn, &last);
+	res = req_emit(r, qp, wqe, psn, req_piece_end(qp, wqe, psn), &last);
 	if (res != ROCE_TX_SENT && res != ROCE_TX_PARKED)
 		return res;
 	req_sent(r, qp, wqe, psn, last);

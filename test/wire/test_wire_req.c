@@ -421,6 +421,32 @@ START_TEST(window__caps_what_is_in_flight)
 }
 END_TEST
 
+/* As rxe answers: a READ of the whole would flood us, and begin again at each hole. */
+START_TEST(window__asks_for_a_read_in_pieces)
+{
+	struct wire *w = start((struct wire_params){.max_inflight = 4096, .retry_cnt = 1});
+	struct roce_pkt p;
+
+	post_read(w, 8000);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x101, &p);
+	ck_assert_uint_eq(p.dma_len, 4096);
+	wire_expect_none(w);
+	read_resp(w, ROCE_RC_READ_RESP_FIRST, 0x101, 0, 1024);
+	read_resp(w, ROCE_RC_READ_RESP_MIDDLE, 0x102, 1024, 1024);
+	wire_expect_none(w);
+	/* what is asked for again is no more than that piece */
+	read_resp(w, ROCE_RC_READ_RESP_LAST, 0x104, 3072, 1024);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x103, &p);
+	ck_assert_uint_eq(p.dma_len, 1024);
+	wire_expect_none(w);
+	read_resp(w, ROCE_RC_READ_RESP_ONLY, 0x103, 2048, 1024);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x105, &p);
+	ck_assert_uint_eq(p.dma_len, 8000 - 4096);
+	wire_expect_none(w);
+	wire_free(w);
+}
+END_TEST
+
 START_TEST(response__bad_length_and_type)
 {
 	struct wire *w = start((struct wire_params){0});
@@ -574,6 +600,7 @@ main(void)
 	tcase_add_test(c, fence__waits_for_reads);
 	tcase_add_test(c, depth__stalls);
 	tcase_add_test(c, window__caps_what_is_in_flight);
+	tcase_add_test(c, window__asks_for_a_read_in_pieces);
 	tcase_add_loop_test(c, response__bad_length_and_type, 0, 2);
 	tcase_add_test(c, gather__bad_key_fails_in_its_turn);
 	tcase_add_loop_test(c, gather__foreign_memory, 0, 2);
