@@ -29,24 +29,40 @@ pmd_netdev_name(const struct rte_eth_dev_info *info, char name[16])
 		memcpy(name, buf, sizeof(buf));
 }
 
+/* 0, or -1: no such interface, or no interface at all. */
+static int
+netdev_ask(const char *name, unsigned long what, struct ifreq *req)
+{
+	int fd, rc;
+
+	if (name[0] == '\0')
+		return -1;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	memset(req, 0, sizeof(*req));
+	strncpy(req->ifr_name, name, sizeof(req->ifr_name) - 1);
+	rc = ioctl(fd, what, req);
+	close(fd);
+	return rc;
+}
+
 uint32_t
 pmd_netdev_mtu(const char *name)
 {
 	struct ifreq req;
-	uint32_t mtu = 0;
-	int fd;
 
-	if (name[0] == '\0')
-		return 0;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return 0;
-	memset(&req, 0, sizeof(req));
-	strncpy(req.ifr_name, name, sizeof(req.ifr_name) - 1);
-	if (ioctl(fd, SIOCGIFMTU, &req) == 0 && req.ifr_mtu > 0)
-		mtu = (uint32_t)req.ifr_mtu;
-	close(fd);
-	return mtu;
+	return netdev_ask(name, SIOCGIFMTU, &req) == 0 && req.ifr_mtu > 0 ? (uint32_t)req.ifr_mtu
+									   : 0;
+}
+
+bool
+pmd_netdev_down(const char *name)
+{
+	struct ifreq req;
+
+	return netdev_ask(name, SIOCGIFFLAGS, &req) == 0 &&
+	       (req.ifr_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
 }
 
 uint32_t

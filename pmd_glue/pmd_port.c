@@ -293,7 +293,7 @@ pmd_port_poll_link(struct pmd_port *p, bool *up)
 	bool was = p->link_up;
 
 	if (p->loop == NULL && rte_eth_link_get_nowait(p->ethdev, &link) == 0) {
-		p->link_up = link.link_status == RTE_ETH_LINK_UP;
+		p->link_up = link.link_status == RTE_ETH_LINK_UP && !pmd_netdev_down(p->netdev);
 		p->link_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
 	}
 	*up = p->link_up;

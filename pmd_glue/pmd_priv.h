@@ -44,6 +44,8 @@ void pmd_offload_negotiate(struct pmd_port *p, const struct rte_eth_dev_info *in
 void pmd_netdev_name(const struct rte_eth_dev_info *info, char name[16]);
 /** Its MTU, or 0. */
 uint32_t pmd_netdev_mtu(const char *name);
+/** Whether the interface says that it is down or has no carrier: af_packet never does. */
+bool pmd_netdev_down(const char *name);
 /** Largest MTU that af_packet's frames hold; 0: not an af_packet port. */
 uint32_t pmd_afpacket_mtu(const struct rte_eth_dev_info *info);
 

@@ -556,6 +556,17 @@ class Netdev(unittest.TestCase):
             self.assertEqual(d.stop(), 0)
         self.ip("link", "del", "rnd0")
 
+    def test_carrier(self):
+        """A link is down when the interface's is, whatever af_packet's driver says."""
+        with Daemon("--port", "af_packet:rnd0,ip=192.0.2.6/24", prefix=self.prefix) as d:
+            d.wait_log("port 1: link up")
+            self.ip("link", "set", "rnd1", "down")
+            d.wait_log("port 1: link down")
+            self.assertEqual(d.show("ports")[0]["link"], "down")
+            d.log = ""
+            self.ip("link", "set", "rnd1", "up")
+            d.wait_log("port 1: link up")
+
     def test_tap(self):
         with Daemon("--port", "tap:rntap0,ip=192.0.2.6/24", prefix=self.prefix) as d:
             d.ctl("ping")
