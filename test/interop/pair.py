@@ -42,8 +42,7 @@ FAILURES = {
 class Rnicd:
     """The daemon in the network's namespace, ready when the object is."""
 
-    def __init__(self, net, programs, dev='rnic0', ips=(f'{interop.OUR_IP}/24',
-                                                        f'{interop.OUR_IP6}/64'), name='rnicd'):
+    def __init__(self, net, programs, dev, ips, name='rnicd'):
         self.net, self.programs, self.port = net, programs, dev
         self.socket = net.work / f'{name}.sock'
         spec = interop.af_packet(dev, net.mtu).split(',', 2)[2]
@@ -71,12 +70,13 @@ class Rnicd:
 class Pair:
     """A guest with rxe, rnicd, and the addresses of both."""
 
-    def __init__(self, net, programs, **guest_options):
+    def __init__(self, net, programs, ips=()):
         self.net, self.programs = net, programs
         self.path_mtu = 4096 if net.mtu >= 4200 else 1024
         self.dev = net.veth('rnic0')
-        self.rnicd = Rnicd(net, programs, self.dev)
-        self.guest = net.guest(**guest_options)
+        self.rnicd = Rnicd(net, programs, self.dev,
+                           (f'{interop.OUR_IP}/24', f'{interop.OUR_IP6}/64', *ips))
+        self.guest = net.guest()
         self.gid = {'v4': self.guest.gid(self.guest.ip), 'v6': self.guest.gid(self.guest.ip6)}
         self.ours = {'v4': interop.OUR_IP, 'v6': interop.OUR_IP6}
         self.transfers = 0
@@ -113,14 +113,14 @@ class Pair:
             return p, self.guest.log(tag)
         return p, self.guest.wait(tag, timeout=LIMIT)
 
-    def pingpong(self, role, family, size, iters=None):
+    def pingpong(self, role, family, size, iters=None, ours=()):
         """rnic_pingpong against ibv_rc_pingpong."""
         iters = iters or (1 if size > 1 << 20 else 3)
         server = role == 'server'
         common = f'-n {iters} -s {size} -m {self.path_mtu}'
-        ours = [self.programs.pingpong, '-c', *common.split(), '-g', self.our_gid(family)]
+        mine = [self.programs.pingpong, '-c', *common.split(), '-g', self.our_gid(family), *ours]
         guest = f'ibv_rc_pingpong -g {self.gid[family]} {common} PEER'
-        p, log = self.joined(ours + ([] if server else [self.guest.ip]), guest, server)
+        p, log = self.joined(mine + ([] if server else [self.guest.ip]), guest, server)
         self.judge(f'pingpong as {role}, {family}, {size} bytes', p, log)
         self.transfers += 1
 
