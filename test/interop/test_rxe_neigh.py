@@ -32,12 +32,11 @@ OTHER_MAC = '52:54:00:00:02:{:02x}'     # of the router, then of the guest
 
 
 def until(what, ready):
-    """Waits for something that has no event to wait for."""
+    """Asks again and again: each question takes a process and some milliseconds."""
     end = time.monotonic() + LIMIT
     while not ready():
         if time.monotonic() > end:
             raise interop.Fault(f'{what}: never')
-        time.sleep(0.05)
 
 
 class Traffic:
