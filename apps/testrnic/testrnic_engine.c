@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -247,11 +248,19 @@ engine_run(struct engine *e, unsigned int (*step)(void *arg), void *arg)
 	e->running = rte_eal_remote_launch(engine_main, e, e->cfg.lcore) == 0;
 }
 
+int
+engine_wait_lcore(unsigned int lcore)
+{
+	while (rte_eal_get_lcore_state(lcore) == RUNNING)
+		nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+	return rte_eal_wait_lcore(lcore);
+}
+
 void
 engine_halt(struct engine *e)
 {
 	atomic_store_explicit(&e->stop, true, memory_order_relaxed);
-	rte_eal_wait_lcore(e->cfg.lcore);
+	engine_wait_lcore(e->cfg.lcore);
 	e->running = false;
 }
 

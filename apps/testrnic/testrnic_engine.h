@@ -65,6 +65,8 @@ void engine_close(struct engine *e);
 /** Poll worker and step (may be NULL) on the engine's lcore until engine_halt(). */
 void engine_run(struct engine *e, unsigned int (*step)(void *arg), void *arg);
 void engine_halt(struct engine *e);
+/** Wait without spinning: the main lcore floats over the CPUs of those that are measured. */
+int engine_wait_lcore(unsigned int lcore);
 /** Have the control thread call this and wait for it: what belongs to it may be asked there. */
 void engine_ask(struct engine *e, void (*fn)(struct engine *e, void *arg), void *arg);
 /** Share of cycles since engine_run() in iterations that did something. After engine_halt(). */

@@ -19,6 +19,7 @@
 #include <rte_prefetch.h>
 #include <rte_ring.h>
 
+#include "testrnic_engine.h"
 #include "testrnic_limit.h"
 
 #define BURST 32
@@ -217,9 +218,9 @@ limit_touch(unsigned int tx_lcore, unsigned int rx_lcore, const struct limit_row
 		atomic_store(&received, 0);
 		rte_eal_remote_launch(receiver, NULL, rx_lcore);
 		rte_eal_remote_launch(sender, NULL, tx_lcore);
-		rte_eal_wait_lcore(tx_lcore);
+		engine_wait_lcore(tx_lcore);
 		atomic_store(&stop, true);
-		rte_eal_wait_lcore(rx_lcore);
+		engine_wait_lcore(rx_lcore);
 		qsort(rate, num_samples, sizeof(rate[0]), by_value);
 	}
 	side_fini(&tx);

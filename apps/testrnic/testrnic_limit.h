@@ -34,6 +34,7 @@ double limit_touch(unsigned int tx_lcore, unsigned int rx_lcore, const struct li
 
 /**
  * One mbuf thrown to and fro between two ports that are each other's peer.
+ * Ends early after a second, on a machine that is not quiet.
  * @return nanoseconds of one way (half a round trip), median; negative: no memory.
  */
 double limit_ping(unsigned int a_lcore, unsigned int b_lcore, struct pmd_port *a,

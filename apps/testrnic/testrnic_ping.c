@@ -8,6 +8,7 @@
 #include <rte_mbuf.h>
 
 #include "pmd_glue.h"
+#include "testrnic_engine.h"
 #include "testrnic_limit.h"
 
 #define FRAME 122 /* bytes of a RoCE v2 WRITE of 64 bytes: 14+20+8+12+16+64+4, less FCS, even */
@@ -15,7 +16,7 @@
 
 struct ping {
 	struct pmd_port *a, *b;
-	unsigned int rounds;
+	unsigned int rounds, done;
 	struct rte_mempool *pool;
 	uint32_t *cycles;
 	_Atomic bool stop;
@@ -56,6 +57,7 @@ thrower(void *arg)
 {
 	struct ping *p = arg;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(p->pool);
+	uint64_t until = rte_rdtsc() + rte_get_tsc_hz();
 
 	if (m == NULL || rte_pktmbuf_append(m, FRAME) == NULL)
 		return -1;
@@ -65,7 +67,9 @@ thrower(void *arg)
 		throw_one(p->a, m);
 		m = catch_one(p, p->a);
 		if (i >= WARM_UP)
-			p->cycles[i - WARM_UP] = rte_rdtsc() - start;
+			p->cycles[p->done++] = rte_rdtsc() - start;
+		if (start > until)
+			break;
 	}
 	rte_pktmbuf_free(m);
 	return 0;
@@ -91,12 +95,12 @@ limit_ping(unsigned int a_lcore, unsigned int b_lcore, struct pmd_port *a, struc
 	if (p.pool && p.cycles) {
 		rte_eal_remote_launch(returner, &p, b_lcore);
 		rte_eal_remote_launch(thrower, &p, a_lcore);
-		if (rte_eal_wait_lcore(a_lcore) == 0) {
-			qsort(p.cycles, rounds, sizeof(*p.cycles), by_cycles);
-			ns = p.cycles[rounds / 2] * 1e9 / rte_get_tsc_hz() / 2;
+		if (engine_wait_lcore(a_lcore) == 0 && p.done > 0) {
+			qsort(p.cycles, p.done, sizeof(*p.cycles), by_cycles);
+			ns = p.cycles[p.done / 2] * 1e9 / rte_get_tsc_hz() / 2;
 		}
 		atomic_store(&p.stop, true);
-		rte_eal_wait_lcore(b_lcore);
+		engine_wait_lcore(b_lcore);
 	}
 	free(p.cycles);
 	return ns;
