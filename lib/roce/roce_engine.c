@@ -36,6 +36,8 @@ roce_create(const struct roce_config *cfg, uint64_t now)
 		return NULL;
 	r->cfg = *cfg;
 	r->w = cfg->verbs;
+	r->tx_data_off = sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(cfg->tx_pool) +
+			 RTE_PKTMBUF_HEADROOM;
 	r->now = now;
 	wheel_init(&r->wheel, now);
 	rng_seed(&r->rng, cfg->seed);

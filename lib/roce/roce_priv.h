@@ -219,6 +219,7 @@ struct roce {
 	struct roce_qp *neigh_list;
 	uint32_t rx_held;
 	uint32_t num_mbufs, num_late;
+	uint32_t tx_data_off; /* from a transmit buffer's mbuf to its packet */
 	uint64_t tx_at_flush; /* packets built when roce_flush() ran last */
 	struct rng rng;
 	struct rte_mbuf *mbuf[ROCE_MBUFS];

@@ -7,21 +7,56 @@
 #include <string.h>
 
 #include "base_crc.h"
+#include "base_prefetch.h"
 
 #include "roce_priv.h"
 
+#define AHEAD 6 /* buffers whose lines are on their way */
+#define LINES 3 /* of data: a packet of 64 bytes and its headers */
+
+/** Where the last core that had the buffer read it, its lines are still: fetched to be written. */
+static inline void
+tx_prefetch(const struct roce *r, uint32_t i)
+{
+	const char *m = (const char *)r->mbuf[i];
+	const char *data = m + r->tx_data_off; /* not by m's own words, which are not here yet */
+
+	prefetch_write(m);
+	for (uint32_t l = 0; l < LINES; l++)
+		prefetch_write(data + l * RTE_CACHE_LINE_SIZE);
+}
+
+/** Buffers as they lie in the pool: looked at when they are used, not before. */
 static bool
 tx_refill(struct roce *r)
 {
 	uint32_t want = ROCE_MBUFS;
 
 	for (; want > 0; want /= 4)
-		if (rte_pktmbuf_alloc_bulk(r->cfg.tx_pool, r->mbuf, want) == 0)
+		if (rte_mempool_get_bulk(r->cfg.tx_pool, (void **)r->mbuf, want) == 0)
 			break;
 	r->num_mbufs = want;
+	for (uint32_t i = 0; i < AHEAD && i < want; i++)
+		tx_prefetch(r, want - 1 - i);
 	if (want == 0)
 		roce_count(r, ROCE_C_NO_MBUF);
 	return want != 0;
+}
+
+/** The next buffer, with all in its first line as a packet without offloads has it. */
+static inline struct rte_mbuf *
+tx_take(struct roce *r)
+{
+	struct rte_mbuf *m = r->mbuf[--r->num_mbufs];
+
+	if (r->num_mbufs >= AHEAD)
+		tx_prefetch(r, r->num_mbufs - AHEAD);
+	m->ol_flags &= RTE_MBUF_F_EXTERNAL;
+	m->packet_type = 0;
+	m->vlan_tci = 0;
+	m->port = RTE_MBUF_PORT_INVALID;
+	rte_pktmbuf_reset_headroom(m);
+	return m;
 }
 
 bool
@@ -41,7 +76,7 @@ roce_tx_open(struct roce *r, struct roce_qp *qp, uint8_t opcode, uint8_t se, uin
 	uint32_t udp;
 	uint8_t *frame;
 
-	out->m = r->mbuf[--r->num_mbufs];
+	out->m = tx_take(r);
 	out->len = len;
 	out->pad = roce_pad(len);
 	out->v6 = path->v6;
@@ -138,6 +173,7 @@ roce_tx_unpark(struct roce *r, struct roce_qp *qp)
 void
 roce_tx_release(struct roce *r)
 {
-	rte_pktmbuf_free_bulk(r->mbuf, r->num_mbufs);
+	if (r->num_mbufs)
+		rte_mempool_put_bulk(r->cfg.tx_pool, (void **)r->mbuf, r->num_mbufs);
 	r->num_mbufs = 0;
 }
