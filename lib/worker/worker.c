@@ -54,6 +54,10 @@ tx_all(struct worker *w)
 		net_tx_flush(&w->batch[i]);
 }
 
+/**
+ * Receives last: an application that shares the core looks between two calls, sees what has
+ * come at once, and its answer leaves in one burst with the acknowledgement.
+ */
 unsigned int
 worker_poll(struct worker *w)
 {
@@ -61,15 +65,15 @@ worker_poll(struct worker *w)
 
 	w->now = worker_clock_now(&w->s->clock);
 	w->verbs.now = w->now;
-	did = rx_all(w);
-	did += worker_bells(w);
+	did = worker_bells(w);
 	if (w->verbs.run_head != NULL)
 		did += verbs_run_round(&w->verbs, WORKER_QUANTUM, run_qp, w);
 	did += roce_timers(w->roce, w->now);
 	did += worker_mail(w);
 	roce_flush(w->roce, w->now);
-	verbs_cq_burst_end(&w->verbs);
 	tx_all(w);
+	did += rx_all(w);
+	verbs_cq_burst_end(&w->verbs);
 	worker_mbox_flush(w);
 	rte_rcu_qsbr_quiescent(w->s->qsbr, w->id);
 	if (unlikely(w->quiescing != NULL))
@@ -166,6 +170,8 @@ worker_create(struct worker_shared *s, uint32_t index, const char **why)
 	memset(w, 0, sizeof(*w));
 	w->s = s;
 	w->id = index;
+	w->rx_data_off = sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(s->tx_pool) +
+			 RTE_PKTMBUF_HEADROOM;
 	w->kick_fd = w->epoll_fd = -1;
 	create_tx(w);
 	s->worker[index] = w;

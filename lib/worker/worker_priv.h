@@ -92,6 +92,7 @@ struct worker {
 	struct worker_shared *s;
 	uint32_t id;
 	uint32_t num_tx; /* ports and the hairpin */
+	uint32_t rx_data_off; /* from an mbuf to its data, as a rule */
 	struct roce *roce;
 	struct verbs_worker verbs;
 	uint64_t now;

@@ -11,6 +11,9 @@
 #include "net_path.h"
 #include "worker_priv.h"
 
+#define PREFETCH_GUESS 4 /* packets */
+#define PREFETCH_BYTES (3 * RTE_CACHE_LINE_SIZE)
+
 /** What becomes of a packet. Those of drop are counters. */
 enum verdict {
 	RX_ROCE = -4,
@@ -119,16 +122,38 @@ deliver_slow(struct worker *w, struct rx_burst *b, const struct net_iface_view *
 	b->drop[b->num_drop++] = p->m;
 }
 
-/** Headers and a short payload take three lines; behind those the CPU sees a stream. */
+/** What the ICRC will read beside the first line; behind that the CPU sees a stream. */
 static inline void
-prefetch_some(struct rte_mbuf **m, uint16_t n)
+prefetch_rest(const char *data, unsigned int len)
 {
-	for (uint16_t i = 0; i < n; i++) {
-		const char *data = rte_pktmbuf_mtod(m[i], const char *);
+	for (unsigned int l = RTE_CACHE_LINE_SIZE; l < len && l < PREFETCH_BYTES;
+	     l += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0(data + l);
+}
 
-		for (unsigned int l = 0; l < m[i]->data_len && l < 192; l += RTE_CACHE_LINE_SIZE)
-			rte_prefetch0(data + l);
+/**
+ * In a short burst nothing hides the wait for an mbuf's own words: the data is guessed to lie
+ * where it does in a fresh buffer. In a long one first lines come first, the others one packet
+ * at a time, or all would wait for all.
+ */
+static inline void
+prefetch_some(const struct worker *w, struct rte_mbuf **m, uint16_t n)
+{
+	for (uint16_t i = 0; n <= PREFETCH_GUESS && i < n; i++) {
+		const char *data = (const char *)m[i] + w->rx_data_off;
+
+		rte_prefetch0(m[i]);
+		rte_prefetch0(data);
+		prefetch_rest(data, PREFETCH_BYTES);
 	}
+	for (uint16_t i = 0; n > PREFETCH_GUESS && i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(m[i], void *));
+}
+
+static inline void
+prefetch_packet(const struct rte_mbuf *m)
+{
+	prefetch_rest(rte_pktmbuf_mtod(m, const char *), m->data_len);
 }
 
 static void
@@ -154,12 +179,13 @@ worker_rx_port(struct worker *w, uint32_t port)
 		return 0;
 	b.num_roce = b.num_drop = 0;
 	v = net_iface_get(&w->s->iface[port]);
-	prefetch_some(m, n);
+	prefetch_some(w, m, n);
 	for (uint16_t i = 0; i < n; i++) {
 		struct net_pkt *p = &b.roce[b.num_roce];
 		enum net_kind kind = net_parse(m[i], p);
 		int verdict = judge(v, p, kind);
 
+		prefetch_packet(m[i]);
 		counter_inc(&w->kind[kind]);
 		if (likely(verdict == RX_ROCE))
 			b.num_roce++;
@@ -185,7 +211,7 @@ worker_rx_handover(struct worker *w)
 	if (n == 0)
 		return 0;
 	b.num_roce = b.num_drop = 0;
-	prefetch_some(m, (uint16_t)n);
+	prefetch_some(w, m, (uint16_t)n);
 	for (unsigned int i = 0; i < n; i++) {
 		struct net_pkt *p = &b.roce[b.num_roce];
 		enum net_kind kind = net_parse(m[i], p);
@@ -195,6 +221,7 @@ worker_rx_handover(struct worker *w)
 		else
 			deliver_slow(w, &b, NULL, p, net_kind_is_drop(kind) ? RX_DROP :
 				     WORKER_C_DROP_OTHER);
+		prefetch_packet(m[i]);
 		counter_inc(&w->kind[kind]);
 	}
 	worker_count(w, WORKER_C_HANDOVER_RX, n);

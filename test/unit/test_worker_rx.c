@@ -91,6 +91,7 @@ START_TEST(rx__echo_goes_back_where_it_came_from)
 	fx_receive(&f, 1, 0, v_echo4, sizeof(v_echo4));
 	fx_receive(&f, 0, 0, v_echo6, sizeof(v_echo6));
 	ck_assert_uint_eq(worker_poll(f.s.worker[0]), 2);
+	ck_assert_uint_eq(worker_poll(f.s.worker[0]), 0); /* receives are last, sending is before */
 	ck_assert_uint_eq(f.port[1].q[0].num_tx, 1);
 	ck_assert_uint_eq(f.port[0].q[0].num_tx, 1);
 	ck_assert_mem_eq(rte_pktmbuf_mtod(f.port[1].q[0].tx[0], void *), v_echo4_reply,
