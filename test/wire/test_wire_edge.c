@@ -367,6 +367,33 @@ START_TEST(timer__idle_has_none)
 }
 END_TEST
 
+/* A region that dies while a long READ of it is answered: one NAK, where the answer ends. */
+START_TEST(B022__region_dies_under_a_read)
+{
+	struct wire *w = start((struct wire_params){0});
+	struct mr *mr = mr_slot(w->vw.mrs, w->key);
+	uint32_t psn = 0x200;
+	struct roce_pkt p;
+
+	w->tx_stuck = true;
+	wire_pkt(w, rdma(w, ROCE_RC_READ_REQ, 0x200, 200 << 10), NULL, 0);
+	atomic_store(&mr->word, mr_word_set_state(atomic_load(&mr->word), MR_STATE_DYING));
+	w->tx_stuck = false;
+	wire_go(w);
+	while (wire_sent(w, &p) && p.opcode != ROCE_RC_ACK)
+		ck_assert_uint_eq(p.psn, psn++);
+	ck_assert_uint_gt(psn, 0x200);
+	ck_assert_uint_lt(psn, 0x200 + 200);
+	ck_assert_uint_eq(p.psn, psn);
+	ck_assert_uint_eq(p.syndrome, ROCE_NAK_REM_ACCESS);
+	wire_expect_none(w);
+	ck_assert_uint_eq(w->num_events, 1);
+	ck_assert(wire_event(w, VERBS_EVENT_QP_ACCESS_ERR));
+	ck_assert_uint_eq(w->qp->state, RING_QPS_ERR);
+	wire_free(w);
+}
+END_TEST
+
 START_TEST(cq__overrun_takes_the_qp)
 {
 	struct wire *w = start((struct wire_params){0});
@@ -407,6 +434,7 @@ main(void)
 	tcase_add_test(c, failed__nothing_behind_it_is_sent);
 	tcase_add_test(c, posted_too_early__is_no_work);
 	tcase_add_test(c, timer__idle_has_none);
+	tcase_add_test(c, B022__region_dies_under_a_read);
 	tcase_add_test(c, cq__overrun_takes_the_qp);
 	suite_add_tcase(s, c);
 	srunner_run_all(r, CK_ENV);
