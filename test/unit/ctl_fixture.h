@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,9 +120,15 @@ fx_start(const struct worker_config *cfg)
 	ck_assert_int_eq(worker_port_addr_add(fx_dev, 0, "192.0.2.1/24", 0), 0);
 }
 
+static bool fx_threads; /* workers and control thread run by themselves */
+
 static void
 fx_step(void)
 {
+	if (fx_threads) {
+		sched_yield();
+		return;
+	}
 	for (uint32_t i = 0; i < fx_dev->sh.num_workers; i++)
 		worker_poll(worker_get(fx_dev, i));
 	worker_ctl_poll(fx_dev, 0);

@@ -7,7 +7,7 @@
 
 #include "ctl_fixture.h"
 
-static struct fx_client cl;
+static _Thread_local struct fx_client cl; /* a test may have threads that are clients */
 
 struct pair {
 	uint32_t pd, cqn, qpn[2];

@@ -4,7 +4,6 @@
  * stands on one end of a veth pair in a network namespace of the test's own. Waiting is for what
  * the kernel says, never for time.
  */
-#include <sched.h>
 #include <stdarg.h>
 
 #include "ctl_nl.h"
