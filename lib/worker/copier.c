@@ -226,15 +226,27 @@ lane_free(struct copier_lane *l)
 	free(l);
 }
 
+/* What a lane needs of it, and no more: the rest is the worker's, which writes it meanwhile. */
+static void
+io_copy(struct verbs_io *to, const struct verbs_io *from)
+{
+	to->op = from->op;
+	to->num = from->num;
+	to->compare_add = from->compare_add;
+	to->swap = from->swap;
+	memcpy(to->piece, from->piece, sizeof(to->piece));
+}
+
 /* @return false: the access was given back by another meanwhile, and the lane is at its end. */
 static bool
 lane_serve(struct copier_lane *l, struct copier_msg *c)
 {
-	struct verbs_io copy = *c->m.io; /* the original may be gone when a call has hung */
+	struct verbs_io copy; /* the original may be gone when a call has hung */
 	uint32_t busy = LANE_BUSY, worker = (uint32_t)c->m.cookie;
 	uint64_t original = 0;
 	int status;
 
+	io_copy(&copy, c->m.io);
 	l->current = (struct copier_req){c->m.io, worker};
 	atomic_store(&l->since, worker_clock_now(&l->s->clock));
 	atomic_store(&l->owner, LANE_BUSY);
