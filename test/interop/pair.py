@@ -23,9 +23,9 @@ PORT = 18515
 Programs = collections.namedtuple('Programs', 'rnicd rnicctl pingpong ops')
 
 # The status an operation that must fail ends with: at our initiator against rxe's
-# responder, and at rxe's against ours. Where they differ it is rxe that departs from the
-# IBTA's table 57 (README.md): a too long SEND is NAKed 0x63 by it, 0x61 by us; a SEND that
-# invalidates a bad key is acknowledged by it.
+# responder, and at rxe's against ours. Where they differ it is rxe that departs from the IBTA
+# (docs/wire.md): a too long SEND is NAKed 0x63 by it, 0x61 by us; a SEND that invalidates a
+# bad key is acknowledged by it, NAKed 0x62 by us.
 ACCESS = ('remote access error',) * 2
 FAILURES = {
     'badkey-write': ACCESS, 'badkey-read': ACCESS, 'badkey-fadd': ACCESS,
@@ -34,7 +34,7 @@ FAILURES = {
     'noperm-write': ACCESS, 'noperm-read': ACCESS, 'noperm-fadd': ACCESS,
     'toolong': ('remote operation error', 'remote invalid request error'),
     'rnrfail': ('RNR retry counter exceeded',) * 2,
-    'badinv': ('success', 'remote invalid request error'),
+    'badinv': ('success', 'remote access error'),
     'unaligned': ('remote invalid request error', None),    # rxe lets nobody post it
 }
 

@@ -145,11 +145,14 @@ def dead_guest(pair):
 
 
 def dead_client(pair):
-    """Our program is killed under traffic: rxe's retries run out, the daemon lives."""
+    """Our program is killed under traffic: rxe's retries run out, the daemon lives.
+
+    rxe takes a retry_cnt of 7 for endless.
+    """
     p = pair.start(pair.programs.ops, '-s', '-r', 8, '-M', pair.path_mtu)
     p.wait_line('^listening')
-    pair.guest.spawn(f'exec peer-qp -c {interop.CONTROL_IP} -b -n 1000000 -M {pair.path_mtu} '
-                     'write:4096', tag='qp')
+    pair.guest.spawn(f'exec peer-qp -c {interop.CONTROL_IP} -b -n 1000000 -y 3 '
+                     f'-M {pair.path_mtu} write:4096', tag='qp')
     pair.guest.run('until grep -q "op write:4096: success" /tmp/qp.log; do usleep 50000; done')
     p.popen.kill()
     log = pair.guest.wait('qp')
