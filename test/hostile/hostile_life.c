@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -408,6 +409,7 @@ life_exec(struct hostile *t)
 		    setgid(NOBODY) || setuid(NOBODY) ||
 		    access(t->socket, W_OK) < 0)
 			_exit(0); /* the socket is not for nobody: no attack */
+		prctl(PR_SET_DUMPABLE, 1); /* as any process that was nobody's from its start */
 		p = mmap(SECRET_ADDR, SECRET_SIZE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		if (p == MAP_FAILED || !hostile_rig(t, &rig) ||
