@@ -160,7 +160,7 @@ watch(struct load *l)
 		l->opened = now;
 		l->completed = 0;
 		l->num_pings = 0;
-	} else if (l->measuring && (now - l->opened >= l->window ||
+	} else if (l->measuring && ((now - l->opened >= l->window && l->completed != 0) ||
 				    atomic_load_explicit(&l->asked_to_close,
 							 memory_order_relaxed))) {
 		l->measuring = false;
