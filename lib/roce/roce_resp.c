@@ -67,8 +67,6 @@ resp_check_psn(struct resp *c)
 	if (base_bug(BUG_PSN_WRAP))
 		d = (int32_t)c->p->psn - (int32_t)qp->epsn;
 	if (likely(d == 0)) {
-		if (unlikely(qp->nak_sent) && qp->say == ROCE_SAY_NAK)
-			qp->say = ROCE_SAY_NOTHING; /* it still waits to be said: too late */
 		qp->nak_sent = false;
 		return RESP_SEQUENCE;
 	}
