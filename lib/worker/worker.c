@@ -69,9 +69,9 @@ worker_poll(struct worker *w)
 	if (w->verbs.run_head != NULL)
 		did += verbs_run_round(&w->verbs, WORKER_QUANTUM, run_qp, w);
 	did += roce_timers(w->roce, w->now);
-	did += worker_mail(w);
 	roce_flush(w->roce, w->now);
 	tx_all(w);
+	did += worker_mail(w); /* a QP may go once it has said what it received, not before */
 	did += rx_all(w);
 	verbs_cq_burst_end(&w->verbs);
 	worker_mbox_flush(w);

@@ -302,6 +302,43 @@ START_TEST(hairpin__one_worker)
 }
 END_TEST
 
+/**
+ * The application sees a receive, and its process goes at once: what the engine owes the peer
+ * for it leaves before the control thread can take the QP away.
+ */
+START_TEST(hairpin__acknowledged_before_the_qp_goes)
+{
+	struct worker_msg m;
+	struct end a, b;
+
+	fx_start(&f, 1);
+	add_context();
+	make_end(&a, 0);
+	make_end(&b, 0);
+	b.bell_slot++;
+	to_rtr(&a, b.qpn);
+	to_rtr(&b, a.qpn);
+	to_rts(&a);
+	to_rts(&b);
+	memset(a.buf, 0x5a, BYTES);
+	post(&a, RING_WR_RDMA_WRITE, &b, 8);
+	for (int i = 0; i < TURNS && b.buf[0] != 0x5a; i++)
+		worker_poll(f.s.worker[0]);
+	ck_assert_uint_eq(b.buf[0], 0x5a);
+	roce_qpn_set(f.s.qpns, b.qpn, NULL, 0);
+	fill_msg(&m, &b, WORKER_MSG_QP_UNBIND);
+	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
+	await(&a);
+	/* Bound again, to go the usual way. */
+	b.qp->state = RING_QPS_INIT;
+	to_rtr(&b, a.qpn);
+	unbind(&a);
+	unbind(&b);
+	drop_context();
+	fx_stop(&f);
+}
+END_TEST
+
 /** RSS brought it to a worker that is not the QP's. */
 START_TEST(hairpin__handed_over_by_the_engine)
 {
@@ -341,4 +378,5 @@ START_TEST(hairpin__full_ring)
 END_TEST
 
 UNIT_MAIN("worker_hairpin", hairpin__two_workers, hairpin__one_worker,
+	  hairpin__acknowledged_before_the_qp_goes,
 	  hairpin__handed_over_by_the_engine, hairpin__full_ring)
