@@ -5,6 +5,8 @@
  * prlimit(2) and others compare with the target's real and saved ids). Opening /proc/PID/mem
  * asks for the file-system uid, which gives nobody a hold on us, and asks once: the descriptor
  * stays with the memory that was opened, so that whatever the client executes is out of reach.
+ * Its price: while an access waits for a page of a file, the kernel keeps the lock of that
+ * address space (process_vm lets go of it), so the client's own mmap and fork wait as well.
  */
 #include <errno.h>
 #include <fcntl.h>
