@@ -101,15 +101,19 @@ reg_reply(const struct ctl_mr *mr, void *rep)
 static int
 rereg_kill(struct ctl_mr *old);
 
-/* The region is entered; with REREG_MR its predecessor goes. */
+/*
+ * Enter the region; with REREG_MR its predecessor, which reg_start() has held, is let go of in
+ * every case and goes when this succeeds.
+ */
 static int
 reg_finish(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces,
 	const struct mr_seg *segs, uint32_t num, void *lane)
 {
 	int err = mr_enter(c, mr, MR_TYPE_REGION, segs, num, lane);
 
-	if (err == 0 && replaces != NULL) {
+	if (replaces != NULL)
 		replaces->o.refs--;
+	if (err == 0 && replaces != NULL) {
 		err = rereg_kill(replaces);
 		if (err < 0)
 			ctl_mr_destroy(&mr->o); /* it frees itself, later */

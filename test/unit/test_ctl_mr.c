@@ -180,6 +180,33 @@ START_TEST(rereg__new_key_or_as_before)
 }
 END_TEST
 
+/* No room for the new region: the old one stays, and can be deregistered. */
+static void
+rereg_at_quota(uint8_t *mem)
+{
+	struct ring_ctrl_rereg_mr_req req = {.what = RING_REREG_ACCESS,
+		.access = RING_ACCESS_REMOTE_READ};
+	struct ring_ctrl_reg_mr_rep rep, again;
+	uint32_t max = fx_dev->cfg.max_mrs;
+
+	ck_assert_int_eq(reg_mr(make_pd(), mem, 4096, RW, &rep), 0);
+	req.lkey = rep.lkey;
+	fx_dev->cfg.max_mrs = 1;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_REREG_MR, &req, &again), -EDQUOT);
+	fx_dev->cfg.max_mrs = max;
+	ck_assert_uint_eq(dereg(rep.lkey), 0);
+}
+
+START_TEST(rereg__over_quota)
+{
+	uint8_t *heap = malloc(4096);
+
+	rereg_at_quota(make_mem(4096));
+	rereg_at_quota(heap);
+	free(heap);
+}
+END_TEST
+
 START_TEST(windows)
 {
 	struct ring_ctrl_alloc_mw_req req = {.pd = make_pd(), .type = RING_MW_TYPE_2};
@@ -195,4 +222,5 @@ END_TEST
 
 FX_MAIN("ctl_mr", setup, teardown, arena, memfd, shared_anonymous, heap__by_copiers,
 	read_only__no_write, holes__refused, relaxed_ordering__accepted,
-	memory__busy_while_registered, rereg__new_key_or_as_before, windows)
+	memory__busy_while_registered, rereg__new_key_or_as_before, rereg__over_quota,
+	windows)
