@@ -85,6 +85,8 @@ roce_qpn_alloc(struct roce_qpn_table *t)
 {
 	uint32_t slot = arc4random() & t->mask;
 
+	if (t->count > t->mask)
+		return 0;
 	for (uint32_t i = 0; i <= t->mask; i++, slot = (slot + 1) & t->mask) {
 		uint32_t qpn;
 

@@ -84,12 +84,18 @@ ctl_kind_map(struct ctl_client *c, enum ctl_kind kind)
 }
 
 int
+ctl_obj_room(const struct ctl_client *c, enum ctl_kind kind)
+{
+	return c->user->count[kind] < ctl_quota(c->dev, kind) ? 0 : -EDQUOT;
+}
+
+int
 ctl_obj_add(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind, uint64_t key)
 {
-	int err;
+	int err = ctl_obj_room(c, kind);
 
-	if (c->user->count[kind] >= ctl_quota(c->dev, kind))
-		return -EDQUOT;
+	if (err < 0)
+		return err;
 	err = ctl_map_add(ctl_kind_map(c, kind), &o->node, key);
 	if (err < 0)
 		return err;

@@ -333,6 +333,8 @@ ctl_obj_handle(const struct ctl_obj *o)
 	return (uint32_t)o->node.key;
 }
 
+/** Whether the uid may have one more: 0 or -EDQUOT. To be asked before anything costly. */
+int ctl_obj_room(const struct ctl_client *c, enum ctl_kind kind);
 /** Enter an object with this handle, counted against the uid's limit. 0, -EDQUOT, -ENOMEM. */
 int ctl_obj_add(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind, uint64_t key);
 /** The same with a number never used before. */

@@ -115,9 +115,11 @@ static int
 qp_make(struct ctl_client *c, struct ctl_qp *qp)
 {
 	struct roce_qpn_table *qpns = c->dev->sh.qpns;
+	int err = ctl_obj_room(c, CTL_QP); /* before a number is looked for */
 	uint32_t qpn;
-	int err = qp_memory(c, qp);
 
+	if (err == 0)
+		err = qp_memory(c, qp);
 	if (err < 0)
 		return err;
 	err = ctl_bell_get(c, &qp->bell);

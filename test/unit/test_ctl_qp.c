@@ -40,6 +40,41 @@ START_TEST(create__refuses_other_types)
 END_TEST
 
 /* A SEND with inline data from one QP to the other: rings, bells, engine, hairpin, CQ. */
+static int
+one_more_qp(const struct pair *p)
+{
+	struct ring_ctrl_create_qp_req req = {.type = RING_QPT_RC, .pd = p->pd,
+		.send_cq = p->cqn, .recv_cq = p->cqn, .srqn = RING_NO_HANDLE,
+		.xrcd = RING_NO_HANDLE, .max_send_wr = 1, .max_recv_wr = 1,
+		.max_send_sge = 1, .max_recv_sge = 1};
+	struct ring_ctrl_create_qp_rep rep;
+
+	return fx_call(&cl, RING_CTRL_CREATE_QP, &req, &rep);
+}
+
+/* The quota answers first: there is no number to be had here, which would be -ENOMEM. */
+START_TEST(create__quota_before_a_number)
+{
+	struct roce_qpn_table *full = roce_qpn_table_create(16), *all = fx_dev->sh.qpns;
+	uint32_t quota = fx_dev->cfg.quota_qps;
+	struct pair p;
+
+	make_pair(&p);
+	for (int i = 0; i < 16; i++)
+		ck_assert_uint_ne(roce_qpn_alloc(full), 0);
+	ck_assert_uint_eq(roce_qpn_alloc(full), 0);
+	fx_dev->sh.qpns = full;
+	ck_assert_int_eq(one_more_qp(&p), -ENOMEM);
+	fx_dev->cfg.quota_qps = 2;
+	ck_assert_int_eq(one_more_qp(&p), -EDQUOT);
+	fx_dev->sh.qpns = all;
+	ck_assert_int_eq(one_more_qp(&p), -EDQUOT);
+	fx_dev->cfg.quota_qps = quota;
+	ck_assert_int_eq(one_more_qp(&p), 0);
+	roce_qpn_table_free(full);
+}
+END_TEST
+
 START_TEST(send__over_the_hairpin)
 {
 	struct ring_wqe w = {.opcode = RING_WR_SEND, .flags = RING_WR_SIGNALED | RING_WR_INLINE,
@@ -277,7 +312,8 @@ START_TEST(cq__resize_below_what_is_in_use)
 END_TEST
 
 FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, create__refuses_other_types,
-	send__over_the_hairpin, query__tells_what_was_set, modify__refused_leaves_the_state,
+	create__quota_before_a_number, send__over_the_hairpin,
+	query__tells_what_was_set, modify__refused_leaves_the_state,
 	modify__unresolved_neighbour, destroy__while_a_modify_waits, modify__reset_and_again,
 	destroy__in_every_state, cq__resize,
 	resolve__its_own_time_limit, cq__resize_below_what_is_in_use)
