@@ -473,6 +473,7 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 	d->timewait_ns = TIMEWAIT_NS;
 	d->lane_limit_ns = LANE_LIMIT_NS;
 	d->deaths = mapmem_deaths();
+	d->maps.limit = mapmem_share_max();
 	arc4random_buf(d->boot_id, sizeof(d->boot_id));
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epfd < 0 || shared_init(d, why) < 0 || pools_init(d, why) < 0 ||

@@ -218,6 +218,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 		.len = mr->length,
 		.used = &c->user->mapped,
 		.quota = c->dev->cfg.quota_mr_bytes,
+		.share = {&c->user->maps, &c->dev->maps},
 		.wake = c->dev->sh.ctl_kick_fd,
 	};
 	struct reg_job *r;

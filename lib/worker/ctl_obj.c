@@ -26,6 +26,7 @@ ctl_user_get(struct worker_device *d, uid_t uid)
 		if (u == NULL)
 			return NULL;
 		u->uid = uid;
+		u->maps.limit = d->maps.limit / 4;
 		LIST_INSERT_HEAD(&d->users, u, link);
 	}
 	u->clients++;

@@ -14,6 +14,7 @@
 #include "arena_mem.h"
 #include "base_log.h"
 #include "ctl_map.h"
+#include "mapmem.h"
 #include "net_neigh.h"
 #include "net_route.h"
 #include "ring_ctrl.h"
@@ -27,7 +28,6 @@ struct ctl_ctx_msg;
 struct ctl_kick;
 struct ctl_job;
 struct ctl_msg;
-struct mapmem;
 struct copier_lane;
 struct ctl_helper;
 struct ctl_listener;
@@ -65,6 +65,7 @@ struct ctl_user {
 	uint32_t clients;
 	uint64_t bytes;		 /* of arenas */
 	_Atomic uint64_t mapped; /* of its own memory, mapped and locked here */
+	struct mapmem_share maps; /* the mappings that this takes */
 	uint32_t count[CTL_KINDS];
 };
 
@@ -598,6 +599,7 @@ struct worker_device {
 	uint64_t link_due, lanes_due;
 	uint64_t lane_limit_ns; /* that an access to a client's memory may take */
 	uint32_t deaths;	/* of mappings, seen */
+	struct mapmem_share maps; /* of all uids */
 	struct log_limit conflicts;
 	uint64_t events_lost;
 	uint64_t addrs_taken; /* own addresses that the kernel got as well */

@@ -65,6 +65,45 @@ mapmem_new(const struct mapmem_req *r)
 	return m;
 }
 
+/* ---- shares ---------- */
+
+#define MAP_COUNT "/proc/sys/vm/max_map_count"
+#define MAP_COUNT_DEFAULT 65530
+
+uint32_t
+mapmem_share_max(void)
+{
+	unsigned int max = MAP_COUNT_DEFAULT;
+	FILE *f = fopen(MAP_COUNT, "re");
+
+	if (f != NULL) {
+		if (fscanf(f, "%u", &max) != 1)
+			max = MAP_COUNT_DEFAULT;
+		fclose(f);
+	}
+	return max / 2 < MAPMEM_GUARDS ? max / 2 : MAPMEM_GUARDS;
+}
+
+static void
+share_put(const struct mapmem *m, uint32_t n)
+{
+	for (int i = 0; i < 2; i++)
+		atomic_fetch_sub(&m->r.share[i]->used, n);
+}
+
+/* Another mapping, if neither the uid nor all together have too many. */
+static bool
+share_take(const struct mapmem *m)
+{
+	bool room = true;
+
+	for (int i = 0; i < 2; i++)
+		room &= atomic_fetch_add(&m->r.share[i]->used, 1) < m->r.share[i]->limit;
+	if (!room)
+		share_put(m, 1);
+	return room;
+}
+
 void
 mapmem_free(struct mapmem *m)
 {
@@ -72,6 +111,7 @@ mapmem_free(struct mapmem *m)
 		mapmem_guard_del(m->maps[i].map);
 		munmap(m->maps[i].map, m->maps[i].len);
 	}
+	share_put(m, m->num_maps);
 	atomic_fetch_sub(m->r.used, m->bytes);
 	free(m->maps);
 	free(m->segs);
@@ -372,23 +412,35 @@ seg_add(struct mapmem *m, uint64_t start, uint64_t end, uint8_t *ptr)
 	return 0;
 }
 
+/* Map what is of the region in that mapping of the client's; NULL: by copiers then. */
+static uint8_t *
+vma_map(struct mapmem *m, int proc, const struct vma *v, uint64_t at, uint64_t end, int *err)
+{
+	uint8_t *ptr = NULL;
+	int fd;
+
+	if (!may_map(proc, v) || !share_take(m))
+		return NULL;
+	fd = open_file(proc, v, m->r.write);
+	if (fd >= 0) {
+		ptr = map_range(m, fd, v, at, end, err);
+		close(fd);
+	}
+	if (ptr == NULL)
+		share_put(m, 1);
+	return ptr;
+}
+
 static int
 vma_take(struct mapmem *m, int proc, const struct vma *v, uint64_t at)
 {
 	uint64_t end = m->r.addr + m->r.len < v->end ? m->r.addr + m->r.len : v->end;
-	uint8_t *ptr = NULL;
+	uint8_t *ptr;
 	int err = 0;
 
 	if (!v->read || (m->r.write && !v->write))
 		return -EFAULT;
-	if (may_map(proc, v)) {
-		int fd = open_file(proc, v, m->r.write);
-
-		if (fd >= 0) {
-			ptr = map_range(m, fd, v, at, end, &err);
-			close(fd);
-		}
-	}
+	ptr = vma_map(m, proc, v, at, end, &err);
 	return err < 0 ? err : seg_add(m, at, end, ptr);
 }
 

@@ -15,6 +15,19 @@
 
 struct mapmem;
 
+/**
+ * How many mappings there may be. Each is one of those that the kernel lets a process have
+ * (vm.max_map_count): whoever could fill that would leave nothing for arenas and threads, and
+ * the SIGBUS handler could not put anything in a mapping's place.
+ */
+struct mapmem_share {
+	_Atomic uint32_t used;
+	uint32_t limit;
+};
+
+/** What all clients together may have. */
+uint32_t mapmem_share_max(void);
+
 /** Whose memory, and what for. */
 struct mapmem_req {
 	pid_t pid;
@@ -24,6 +37,7 @@ struct mapmem_req {
 	uint64_t addr, len;
 	_Atomic uint64_t *used; /* bytes mapped and locked for that uid; outlives the mapmem */
 	uint64_t quota;		/* of those */
+	struct mapmem_share *share[2]; /* the uid's and the device's; outlive the mapmem */
 	int wake;		/* eventfd to be written when a mapping dies; not closed before */
 };
 
@@ -45,6 +59,7 @@ uint32_t mapmem_deaths(void);
 
 /** The SIGBUS handler of the process, for objects that are truncated under us. Once. */
 int mapmem_sigbus_install(void);
+#define MAPMEM_GUARDS 65536
 /** Watch a mapping of ours; `wake`: an eventfd, or -1. 0 or -ENOMEM. Any thread. */
 int mapmem_guard_add(void *addr, uint64_t len, int wake);
 bool mapmem_guard_dead(const void *addr);

@@ -13,8 +13,6 @@
 
 #include "mapmem.h"
 
-#define GUARDS 65536
-
 struct guard {
 	_Atomic uintptr_t addr; /* 0: free; 1: being written */
 	_Atomic uint64_t len;
@@ -22,7 +20,7 @@ struct guard {
 	_Atomic int wake; /* eventfd, or -1 */
 };
 
-static struct guard guards[GUARDS];
+static struct guard guards[MAPMEM_GUARDS];
 static _Atomic uint32_t guards_used; /* none is in use from here on */
 static _Atomic uint32_t deaths;
 static struct sigaction before;
@@ -66,7 +64,8 @@ handler(int sig, siginfo_t *info, void *context)
 	(void)context;
 	if (g != NULL)
 		p = mmap((void *)atomic_load(&g->addr), atomic_load(&g->len),
-			PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			PROT_READ | PROT_WRITE,
+			MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		sigaction(sig, &before, NULL); /* the access faults again, and is not ours */
 	else
@@ -90,7 +89,7 @@ mapmem_sigbus_install(void)
 int
 mapmem_guard_add(void *addr, uint64_t len, int wake)
 {
-	for (uint32_t i = 0; i < GUARDS; i++) {
+	for (uint32_t i = 0; i < MAPMEM_GUARDS; i++) {
 		struct guard *g = &guards[i];
 		uintptr_t none = 0;
 		uint32_t used;

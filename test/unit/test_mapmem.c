@@ -277,6 +277,65 @@ START_TEST(quota__of_its_own)
 }
 END_TEST
 
+/* Pages of two files in turn, which no kernel merges: each costs a mapping here. */
+static uint8_t *
+map_many(uint32_t pages)
+{
+	const size_t size = pages * 4096;
+	uint8_t *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd[2];
+
+	for (int i = 0; i < 2; i++) {
+		fd[i] = memfd_create("t", MFD_CLOEXEC);
+		ck_assert_int_eq(ftruncate(fd[i], (off_t)size), 0);
+	}
+	for (uint32_t i = 0; i < pages; i++) {
+		uint8_t *at = p + (size_t)i * 4096;
+
+		ck_assert_ptr_eq(mmap(at, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			fd[i % 2], (off_t)i * 4096), at);
+	}
+	close(fd[0]);
+	close(fd[1]);
+	return p;
+}
+
+static void
+over_the_limit(const uint8_t *p, struct mapmem_share *s)
+{
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	struct ring_ctrl_reg_mr_rep rep;
+	uint32_t limit = s->limit;
+
+	s->limit = 5;
+	ck_assert_int_eq(reg_mr(make_pd(), p, 8 * 4096, RW, &rep), 0);
+	ck_assert_uint_eq(rep.how, RING_MR_COPIED); /* the last three */
+	ck_assert_uint_eq(atomic_load(&u->maps.used), 5);
+	ck_assert_uint_eq(atomic_load(&fx_dev->maps.used), 5);
+	ck_assert_int_eq(how(p, RW), RING_MR_COPIED);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, rep.lkey), 0);
+	ck_assert_uint_eq(atomic_load(&u->maps.used), 0);
+	ck_assert_uint_eq(atomic_load(&fx_dev->maps.used), 0);
+	ck_assert_int_eq(how(p, RW), RING_MR_MAPPED);
+	s->limit = limit;
+}
+
+START_TEST(many_mappings__the_rest_by_copiers)
+{
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	uint8_t *p;
+
+	if (!root("many_mappings__the_rest_by_copiers"))
+		return;
+	ck_assert_uint_gt(u->maps.limit, 0);
+	ck_assert_uint_le(u->maps.limit, fx_dev->maps.limit / 4);
+	p = map_many(8);
+	over_the_limit(p, &u->maps);
+	over_the_limit(p, &fx_dev->maps);
+	munmap(p, 8 * 4096);
+}
+END_TEST
+
 START_TEST(remap__refused)
 {
 	struct ring_ctrl_reg_mr_req req = {.addr = 4096, .length = 4096, .pd = make_pd(),
@@ -346,4 +405,5 @@ END_TEST
 
 FX_MAIN("mapmem", setup, end, unprivileged__file_it_may_only_read, protected__not_written,
 	private__copied, disk_file__copied, sealed, huge_pages, remapped_meanwhile__not_opened,
-	quota__of_its_own, remap__refused, truncated__dead_and_refused, other_fault__ends_us)
+	quota__of_its_own, many_mappings__the_rest_by_copiers, remap__refused,
+	truncated__dead_and_refused, other_fault__ends_us)
