@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -38,6 +39,19 @@ block_signals(struct rnicd *r, struct rnicd_error *err)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	r->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	return r->signal_fd >= 0 ? 0 : rnicd_fail(err, "signalfd: %s", strerror(errno));
+}
+
+/* Clients cost several descriptors each; the soft limit of a shell would be theirs to fill. */
+static void
+raise_files(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur == lim.rlim_max)
+		return;
+	lim.rlim_cur = lim.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &lim) < 0)
+		RNICD_LOG(WARNING, "cannot raise the limit of open files: %s", strerror(errno));
 }
 
 /* From the first signal on, a second one does not wait for anything. */
@@ -250,6 +264,7 @@ main(int argc, char **argv)
 		break;
 	}
 	r.started = time(NULL);
+	raise_files();
 	if (block_signals(&r, &err) < 0 || rnicd_files_open(&r, &err) < 0 ||
 	    rnicd_daemonize(&r, &err) < 0 || start(&r, &err) < 0) {
 		fprintf(stderr, "rnicd: %s\n", err.text);

@@ -32,6 +32,7 @@ LOG_TYPE_DEFINE(ctl_log, lib.worker.ctl, NOTICE);
 #define EVENTS 64
 #define POLL_NS UINT64_C(1000000)	  /* while something is polled for */
 #define TIMEWAIT_NS UINT64_C(4000000000)  /* a QPN's: longer than packets live */
+#define ACCEPT_NS UINT64_C(100000000)	  /* without descriptors, until accept() is tried again */
 #define LANE_LIMIT_NS UINT64_C(3000000000)
 #define MSGS 2047
 #define REQUESTS 65536 /* messages that await a worker's answer */
@@ -77,8 +78,26 @@ listener_ready(struct worker_device *d, struct ctl_source *s, uint32_t events)
 	(void)events;
 	while ((fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 		ctl_client_new(d, fd);
-	if (errno != EAGAIN && errno != ECONNABORTED)
-		LOG_LIMITED(&d->accept_failed, ctl_log, WARNING, "accept: %s", strerror(errno));
+	if (errno == EAGAIN || errno == ECONNABORTED)
+		return;
+	LOG_LIMITED(&d->accept_failed, ctl_log, WARNING, "accept: %s", strerror(errno));
+	/* Who waits there keeps the socket readable, and us awake, until there is a descriptor. */
+	ctl_source_mod(d, s, 0);
+	d->accept_paused = true;
+	d->accept_due = ctl_now(d) + ACCEPT_NS;
+}
+
+/* After a time, or when a client has gone with its descriptors. */
+static void
+listeners_resume(struct worker_device *d, uint64_t now)
+{
+	struct ctl_listener *l;
+
+	if (!d->accept_paused || now < d->accept_due)
+		return;
+	d->accept_paused = false;
+	LIST_FOREACH(l, &d->listeners, link)
+		ctl_source_mod(d, &l->src, EPOLLIN);
 }
 
 #ifndef SO_PASSRIGHTS
@@ -265,6 +284,8 @@ wait_ms(struct worker_device *d, int timeout_ms, bool polling)
 
 	if (t != NULL && t->due < due)
 		due = t->due;
+	if (d->accept_paused && d->accept_due < due)
+		due = d->accept_due;
 	if (polling && now + POLL_NS < due)
 		due = now + POLL_NS;
 	if (!TAILQ_EMPTY(&d->reap))
@@ -310,6 +331,7 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 	ctl_grace_poll(d);
 	ctl_timewait_poll(d, now);
 	ctl_clients_reap(d);
+	listeners_resume(d, now);
 	return (n > 0 ? n : 0) + (int)done;
 }
 

@@ -376,6 +376,7 @@ client_free(struct ctl_client *c)
 		TAILQ_REMOVE(&d->reap, c, reap_link);
 	TAILQ_REMOVE(&d->clients, c, link);
 	d->num_clients--;
+	d->accept_due = 0; /* there are descriptors again */
 	copier_lane_put(c->lane);
 	ctl_arenas_free(c);
 	ctl_map_fini(&c->mems);

@@ -573,6 +573,8 @@ struct worker_device {
 	LIST_HEAD(, ctl_listener) listeners;
 	SLIST_HEAD(, ctl_watch) watches;
 	struct log_limit accept_failed;
+	bool accept_paused; /* no descriptors are left; tried again at accept_due */
+	uint64_t accept_due;
 	/* lines that a client can make as many of as it likes */
 	struct log_limit cut_off_told, unreachable_told;
 	TAILQ_HEAD(, ctl_client) clients;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hostile and dying clients: cut off alone, and nothing of them is left. */
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/resource.h>
 
 #include "base_rng.h"
 #include "ctl_objects.h"
@@ -280,6 +282,60 @@ START_TEST(deaf_client__stopped)
 }
 END_TEST
 
+/* ---- no descriptors left ---------- */
+
+static int
+knock(const char *path)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	strcpy(sa.sun_path, path);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	return fd;
+}
+
+static void
+set_nofile(rlim_t soft)
+{
+	struct rlimit lim;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	lim.rlim_cur = soft;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &lim), 0);
+}
+
+START_TEST(no_descriptors__listener_rests)
+{
+	char path[64];
+	struct rlimit before;
+	struct fx_client other;
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/rnic-accept-%d", (int)getpid());
+	ck_assert_int_eq(worker_ctl_listen(fx_dev, path), 0);
+	fx_connect(&other);
+	fd = knock(path);
+	getrlimit(RLIMIT_NOFILE, &before);
+	set_nofile(1);
+	fx_step();
+	ck_assert(fx_dev->accept_paused);
+	ck_assert_uint_eq(fx_dev->num_clients, 2);
+	fx_dev->accept_due = UINT64_MAX; /* not by time: by the client that goes */
+	ck_assert_int_eq(worker_ctl_poll(fx_dev, 0), 0); /* it would sleep */
+	fx_close(&other);
+	for (int i = 0; fx_dev->accept_due != 0 && i < 1000; i++)
+		fx_step();
+	set_nofile(before.rlim_cur);
+	for (int i = 0; fx_dev->num_clients < 2 && i < 1000; i++)
+		fx_step();
+	ck_assert_uint_eq(fx_dev->num_clients, 2);
+	ck_assert(!fx_dev->accept_paused);
+	close(fd);
+	fx_settle(1);
+}
+END_TEST
+
 FX_MAIN("ctl_client", setup, teardown, fuzz__every_operation, nonsense__cut_off,
 	descriptors__closed, arenas__sealed, arena__spoilt_by_its_client, quota__memory,
-	death__after_each_step, deaf_client__stopped)
+	death__after_each_step, deaf_client__stopped, no_descriptors__listener_rests)
