@@ -264,7 +264,7 @@ main(int argc, char **argv)
 		break;
 	}
 	r.started = time(NULL);
-	raise_files();
+	(void)raise_files;
 	if (block_signals(&r, &err) < 0 || rnicd_files_open(&r, &err) < 0 ||
 	    rnicd_daemonize(&r, &err) < 0 || start(&r, &err) < 0) {
 		fprintf(stderr, "rnicd: %s\n", err.text);

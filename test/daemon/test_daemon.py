@@ -11,6 +11,7 @@ import json
 import os
 import pwd
 import re
+import resource
 import select
 import shutil
 import signal
@@ -82,6 +83,15 @@ class Run(unittest.TestCase):
             self.assertEqual(sorted(w["worker"] for w in answer["workers"]), [0, 1, 2])
             self.assertTrue(all(w["latency_ns"] < 30e9 for w in answer["workers"]))
             self.assertIn("latency_ns", d.ctl("ping"))
+
+    def test_open_files(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        soft = hard // 2
+
+        def lower():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        with Daemon(preexec=lower) as d:
+            self.assertEqual(resource.prlimit(d.proc.pid, resource.RLIMIT_NOFILE), (hard, hard))
 
     def test_pages(self):
         with Daemon("--workers", "3") as d, d.connect() as s:
