@@ -41,7 +41,10 @@ block_signals(struct rnicd *r, struct rnicd_error *err)
 	return r->signal_fd >= 0 ? 0 : rnicd_fail(err, "signalfd: %s", strerror(errno));
 }
 
-/* Clients cost several descriptors each; the soft limit of a shell would be theirs to fill. */
+/*
+ * Clients cost several descriptors each; the soft limit of a shell would be theirs to fill. EAL
+ * raises it as well, for its own files and without saying so in its interface.
+ */
 static void
 raise_files(void)
 {
@@ -264,7 +267,7 @@ main(int argc, char **argv)
 		break;
 	}
 	r.started = time(NULL);
-	(void)raise_files;
+	raise_files();
 	if (block_signals(&r, &err) < 0 || rnicd_files_open(&r, &err) < 0 ||
 	    rnicd_daemonize(&r, &err) < 0 || start(&r, &err) < 0) {
 		fprintf(stderr, "rnicd: %s\n", err.text);
