@@ -354,7 +354,14 @@ verbs_rq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *o
 
 static_assert(offsetof(struct ring_rwqe, num_slots) == 0, "read by rq_count_walk()");
 
-/** Requests of several slots are told apart by walking what was posted since the last look. */
+/** New requests that one look counts: for an ACK, and each is a line of client memory. */
+#define RQ_COUNT_MAX 64u
+
+/**
+ * Requests of several slots are told apart by walking what was posted since the last look. A
+ * walk that was cut goes on at the next look: fewer credits than there are receives are legal
+ * (IBTA 9.7.7.2), and what was counted is not walked again.
+ */
 static uint32_t
 rq_count_walk(struct verbs_qp *qp)
 {
@@ -365,7 +372,7 @@ rq_count_walk(struct verbs_qp *qp)
 		qp->rq_counted = q->head;
 		qp->rq_posted = 0;
 	}
-	while (qp->rq_counted != q->tail) {
+	for (uint32_t i = 0; i < RQ_COUNT_MAX && qp->rq_counted != q->tail; i++) {
 		/* the first byte of struct ring_rwqe */
 		const _Atomic uint8_t *count = ring_wq_cons_slot(q, qp->rq_counted);
 		uint32_t n = atomic_load_explicit(count, memory_order_relaxed);

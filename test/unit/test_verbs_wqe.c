@@ -588,6 +588,31 @@ START_TEST(recv__count)
 }
 END_TEST
 
+/* Many at once: so many a look, from where the last one stopped, and none twice. */
+START_TEST(recv__count_bounded)
+{
+	struct fx *f = fx_new(1, 4, 1, 0);
+	uint8_t *slots = aligned_alloc(RING_LINE, 256 * RING_SLOT_SIZE);
+	struct verbs_rwqe r;
+
+	memset(slots, 0, 256 * RING_SLOT_SIZE);
+	for (uint32_t i = 0; i < 256; i++)
+		slots[i * RING_SLOT_SIZE] = 1;
+	f->qp.rq.slots = slots;
+	f->qp.rq.mask = 255;
+	f->client.rq_tail = 256;
+	ck_assert_uint_eq(verbs_rq_count(&f->qp), 64);
+	ck_assert_uint_eq(verbs_rq_count(&f->qp), 128);
+	for (unsigned int i = 0; i < 130; i++)
+		ck_assert_int_eq(verbs_rq_fetch(&f->w, &f->qp, &r), 1);
+	/* taken further than it was counted */
+	ck_assert_uint_eq(verbs_rq_count(&f->qp), 64);
+	ck_assert_uint_eq(verbs_rq_count(&f->qp), 126);
+	free(slots);
+	fx_free(f);
+}
+END_TEST
+
 /* A client that changes slot counts after they were counted gets no more than it has slots. */
 START_TEST(recv__count_hostile)
 {
@@ -632,5 +657,6 @@ UNIT_MAIN("verbs_wqe", fetch__every_field, fetch__lists_wrap, fetch__atomic_bind
 	  fetch__opcode_matrix, refuse__flags, refuse__slots_and_sges, refuse__max_sge,
 	  refuse__inline, refuse__inline_len_without_inline, refuse__lengths,
 	  incredible__slot_counts, incredible__tails, pools__empty_and_again, hostile__random,
-	  recv__lists, recv__malformed, recv__length_is_cut, recv__count, recv__count_hostile,
+	  recv__lists, recv__malformed, recv__length_is_cut, recv__count, recv__count_bounded,
+	  recv__count_hostile,
 	  recv__no_queue)
