@@ -346,6 +346,8 @@ rnic_rq_submit(struct rnic_qp *pub)
 {
 	struct client_qp *qp = client_qp(pub);
 
+	if (client_gate(pub->context))
+		return;
 	__atomic_exchange_n(pub->rq.shared_tail, pub->rq.tail, __ATOMIC_SEQ_CST);
 	if (ring_bell_needed_recv(qp->daemon))
 		rnic_qp_ring(pub);

@@ -912,6 +912,8 @@ void rnic_qp_ring(struct rnic_qp *qp);
 static inline void
 rnic_sq_submit(struct rnic_qp *qp)
 {
+	if (__atomic_load_n(qp->sq.gate, __ATOMIC_RELAXED) != 1)
+		return; /* a forked child has none of the memory below */
 	__atomic_exchange_n(qp->sq.shared_tail, qp->sq.tail, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(qp->active, __ATOMIC_SEQ_CST) == 0)
 		rnic_qp_ring(qp);

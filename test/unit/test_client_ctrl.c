@@ -450,6 +450,8 @@ child(struct fake_set *s)
 	bad |= (rnic_close(s->ctx) != -EPERM) << 5;
 	bad |= (rnic_get_async_event(s->ctx, &ev) != -EPERM) << 6;
 	bad |= (rnic_sq_get(s->qp, 1, 1) != NULL) << 7;
+	rnic_sq_submit(s->qp); /* of what the loop above it got; a fault ends this process */
+	rnic_rq_submit(s->qp);
 	/* nor could a stray store reach the parent's rings */
 	if (mincore((void *)((uintptr_t)s->qp->sq.slots & ~4095ul), 4096, &page) == 0)
 		bad = 255;
