@@ -33,6 +33,7 @@
 #define ROCE_LATE_PAYLOAD 1024	       /* longer payloads are summed as they are copied */
 #define ROCE_INFLIGHT (512u << 10)     /* bytes, default */
 #define ROCE_ACK_EVERY 32	       /* packets without AckReq, at most */
+#define ROCE_PKT_COST 64u /* bytes that a packet counts for beside its payload */
 #define ROCE_PSN_WINDOW ((1u << 23) - 1) /* PSNs outstanding: they must stay comparable */
 #define ROCE_FLUSH_CQES 64	       /* completions of one turn in ERR */
 #define ROCE_LOCAL_POLL_NS UINT64_C(20000)

@@ -221,13 +221,14 @@ req_may_open(struct roce_qp *qp, struct verbs_wqe *wqe)
 	return true;
 }
 
-/** Bytes in flight: the cap, but two packets always. */
+/** Bytes in flight, headers too, or small ones had no end: the cap, but two packets always. */
 static bool
 req_window_open(const struct roce_qp *qp)
 {
 	uint32_t psns = psn_sub(qp->snd_max, qp->una);
+	uint32_t bytes = qp->inflight + psns * ROCE_PKT_COST;
 
-	return (qp->inflight < qp->max_inflight || psns < 2) && psns < ROCE_PSN_WINDOW - 1;
+	return (bytes < qp->max_inflight || psns < 2) && psns < ROCE_PSN_WINDOW - 1;
 }
 
 /* ---- packets ---------- */
@@ -375,7 +376,7 @@ req_sent(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 			qp->rtt_psn = last;
 		}
 	}
-	qp->v.deficit -= (int32_t)(roce_wqe_has_response(wqe) ? 64 : len + 64);
+	qp->v.deficit -= (int32_t)((roce_wqe_has_response(wqe) ? 0 : len) + ROCE_PKT_COST);
 	roce_timer_sent(r, qp);
 }
 

@@ -421,6 +421,25 @@ START_TEST(window__caps_what_is_in_flight)
 }
 END_TEST
 
+/* Without payload too: each counts for its headers. */
+START_TEST(window__caps_empty_packets)
+{
+	struct wire *w = start((struct wire_params){.max_inflight = 512});
+	uint32_t i;
+
+	for (i = 0; i < 12; i++)
+		post_write(w, 0);
+	for (i = 0x101; i < 0x109; i++)
+		wire_expect(w, ROCE_RC_WRITE_ONLY, i, NULL);
+	wire_expect_none(w);
+	wire_ack(w, 0x103, ACK31, 3);
+	for (; i < 0x10c; i++)
+		wire_expect(w, ROCE_RC_WRITE_ONLY, i, NULL);
+	wire_expect_none(w);
+	wire_free(w);
+}
+END_TEST
+
 /* As rxe answers: a READ of the whole would flood us, and begin again at each hole. */
 START_TEST(window__asks_for_a_read_in_pieces)
 {
@@ -600,6 +619,7 @@ main(void)
 	tcase_add_test(c, fence__waits_for_reads);
 	tcase_add_test(c, depth__stalls);
 	tcase_add_test(c, window__caps_what_is_in_flight);
+	tcase_add_test(c, window__caps_empty_packets);
 	tcase_add_test(c, window__asks_for_a_read_in_pieces);
 	tcase_add_loop_test(c, response__bad_length_and_type, 0, 2);
 	tcase_add_test(c, gather__bad_key_fails_in_its_turn);
