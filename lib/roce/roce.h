@@ -167,7 +167,11 @@ int roce_qp_modify(struct roce *r, struct verbs_qp *qp, const struct verbs_qp_at
 		   uint32_t mask, uint64_t now);
 /** Present values of all attributes. On the thread that owns the QP. */
 void roce_qp_query(const struct verbs_qp *qp, struct verbs_qp_attr *attr);
-/** Before the QP leaves its worker: stops timers, drops packets and started requests. */
+/**
+ * Before the QP leaves its worker: stops timers, drops packets and started requests; it is in
+ * RESET then. It may go, and its end be told, once roce_qp_idle(): a copier may still write to
+ * the application's memory for it.
+ */
 void roce_qp_detach(struct roce *r, struct verbs_qp *qp);
 
 /** What rnicctl shows of a QP. */

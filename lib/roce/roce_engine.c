@@ -229,9 +229,10 @@ io_done_rx(struct roce *r, struct roce_qp *qp, int status, uint64_t original)
 
 	if (m == NULL)
 		return;
-	if (qp->v.state == RING_QPS_ERR) {
+	if (qp->v.state == RING_QPS_ERR || qp->v.state == RING_QPS_RESET) {
 		rte_pktmbuf_free(m);
-		verbs_run_add(r->w, &qp->v);
+		if (qp->v.state == RING_QPS_ERR)
+			verbs_run_add(r->w, &qp->v);
 		return;
 	}
 	roce_rx_reparse(&rx, qp, m);

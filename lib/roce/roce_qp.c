@@ -183,40 +183,39 @@ roce_qp_reachable(struct roce *r, struct roce_qp *qp)
 }
 
 /**
- * Let go of every packet; one that an io still writes or reads is that io's (its user). With
- * `keep` the placement under way stays the QP's.
+ * Let go of every packet; one that an io still reads into is that io's (its user). A placement
+ * under way stays the QP's: it writes to the application's memory until roce_io_done().
  */
 static void
-qp_drop_packets(struct roce *r, struct roce_qp *qp, bool keep)
+qp_drop_packets(struct roce *r, struct roce_qp *qp)
 {
-	struct verbs_io *placing = keep ? qp->v.io[VERBS_RX] : NULL;
+	struct verbs_io *placing = qp->v.io[VERBS_RX];
 	struct rte_mbuf *m;
 
 	roce_hold_drop(r, qp, &qp->behind_hole);
 	roce_hold_drop(r, qp, &qp->early);
 	roce_hold_drop(r, qp, &qp->waiting);
 	m = placing ? NULL : roce_unhold_placing(r, qp);
-	if (m && qp->v.io[VERBS_RX] == NULL)
+	if (m)
 		rte_pktmbuf_free(m);
 	if (qp->parked && qp->v.io[VERBS_TX] == NULL)
 		rte_pktmbuf_free(qp->parked);
 	qp->parked = NULL;
 	qp->inv_wait = false;
-	if (placing)
-		qp->v.io[VERBS_RX] = NULL;
+	qp->v.io[VERBS_RX] = NULL;
 	verbs_io_abandon(&qp->v);
 	qp->v.io[VERBS_RX] = placing;
 }
 
 /** Off every list and timer of this worker. */
 static void
-qp_quiet(struct roce *r, struct roce_qp *qp, bool keep)
+qp_quiet(struct roce *r, struct roce_qp *qp)
 {
 	roce_ack_unlink(r, qp);
 	roce_neigh_unlink(r, qp);
 	wheel_cancel(&r->wheel, &qp->timer);
 	memset(qp->due, 0, sizeof(qp->due));
-	qp_drop_packets(r, qp, keep);
+	qp_drop_packets(r, qp);
 	qp->say = ROCE_SAY_NOTHING;
 	for (uint32_t i = 0; qp->res && i < qp->res->size; i++)
 		qp->res->e[i].pending = false;
@@ -231,7 +230,7 @@ roce_qp_fail(struct roce *r, struct roce_qp *qp)
 	if (qp->v.state == RING_QPS_ERR || qp->v.state == RING_QPS_RESET)
 		return;
 	roce_qp_set_state(qp, RING_QPS_ERR);
-	qp_quiet(r, qp, true);
+	qp_quiet(r, qp);
 	qp->last_wqe = qp->v.srq != NULL;
 	roce_count(r, ROCE_C_QP_ERRORS);
 	verbs_run_add(r->w, &qp->v);
@@ -265,7 +264,8 @@ roce_qp_detach(struct roce *r, struct verbs_qp *v)
 {
 	struct roce_qp *qp = qp_of(v);
 
-	qp_quiet(r, qp, false);
+	qp_quiet(r, qp);
+	roce_qp_set_state(qp, RING_QPS_RESET); /* a placement that ends later goes no further */
 	verbs_run_remove(r->w, v);
 	if (qp->rwqe_used)
 		verbs_rwqe_release(r->w, &qp->rwqe);

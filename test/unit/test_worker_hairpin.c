@@ -339,6 +339,89 @@ START_TEST(hairpin__acknowledged_before_the_qp_goes)
 }
 END_TEST
 
+static struct verbs_io *held;
+
+static void
+hold_io(void *arg, uint32_t worker, struct verbs_io *io)
+{
+	(void)arg;
+	(void)worker;
+	ck_assert_ptr_null(held);
+	held = io;
+}
+
+/** Of b's memory only the application's own process can be asked. */
+static void
+make_foreign(struct end *e)
+{
+	struct mr_seg seg = {.length = BYTES, .kind = MR_SEG_FOREIGN};
+	struct mr_desc d = {.type = MR_TYPE_REGION, .pd = PD, .length = BYTES, .segs = &seg,
+			    .num_segs = 1, .access = MR_LOCAL_WRITE | MR_REMOTE_WRITE, .lane = &f};
+
+	seg.remote = d.iova = (uintptr_t)e->buf;
+	ck_assert_int_eq(mr_register(f.s.mrs, &d, &e->key), 0);
+}
+
+static void
+io_returns(uint32_t worker)
+{
+	struct worker_msg m = {.type = WORKER_MSG_IO_DONE, .io = held};
+
+	held->status = 0;
+	held = NULL;
+	ck_assert(worker_send(f.s.worker[worker], &m));
+	worker_poll(f.s.worker[worker]);
+}
+
+/**
+ * The answer to a destruction or RESET gives the memory back to the application: it does not
+ * come while a copier still writes there.
+ */
+static void
+wait_for_copier(bool reset)
+{
+	struct worker_msg m;
+	struct end a, b;
+
+	fx_start(&f, 1);
+	f.s.io_submit = hold_io;
+	add_context();
+	make_end(&a, 0);
+	make_end(&b, 0);
+	make_foreign(&b);
+	b.bell_slot++;
+	to_rtr(&a, b.qpn);
+	to_rtr(&b, a.qpn);
+	to_rts(&a);
+	to_rts(&b);
+	post(&a, RING_WR_RDMA_WRITE, &b, 8);
+	for (int i = 0; i < TURNS && held == NULL; i++)
+		worker_poll(f.s.worker[0]);
+	ck_assert_ptr_nonnull(held);
+	if (reset) {
+		fill_msg(&m, &b, WORKER_MSG_QP_MODIFY);
+		m.qp.mask = VERBS_QP_STATE;
+		m.qp.attr.state = RING_QPS_RESET;
+		ck_assert_int_eq(fx_call(&f, 0, &m), 0);
+	}
+	roce_qpn_set(f.s.qpns, b.qpn, NULL, 0);
+	fill_msg(&m, &b, WORKER_MSG_QP_UNBIND);
+	ck_assert(worker_send(f.s.worker[0], &m));
+	for (int i = 0; i < 100; i++)
+		worker_poll(f.s.worker[0]);
+	ck_assert_ptr_null(fx_told(&f));
+	ck_assert(!roce_qp_idle(b.qp));
+	io_returns(0);
+	ck_assert_ptr_eq(fx_told(&f), &m);
+	ck_assert_int_eq(m.status, 0);
+	ck_assert(roce_qp_idle(b.qp));
+	ck_assert_uint_eq(b.qp->state, RING_QPS_RESET);
+	unbind(&a);
+	unbind(&b);
+	drop_context();
+	fx_stop(&f);
+}
+
 /** RSS brought it to a worker that is not the QP's. */
 START_TEST(hairpin__handed_over_by_the_engine)
 {
@@ -377,6 +460,18 @@ START_TEST(hairpin__full_ring)
 }
 END_TEST
 
+START_TEST(unbind__waits_for_a_copier__destroy)
+{
+	wait_for_copier(false);
+}
+END_TEST
+
+START_TEST(unbind__waits_for_a_copier__reset)
+{
+	wait_for_copier(true);
+}
+END_TEST
+
 UNIT_MAIN("worker_hairpin", hairpin__two_workers, hairpin__one_worker,
-	  hairpin__acknowledged_before_the_qp_goes,
-	  hairpin__handed_over_by_the_engine, hairpin__full_ring)
+	  hairpin__acknowledged_before_the_qp_goes, unbind__waits_for_a_copier__destroy,
+	  unbind__waits_for_a_copier__reset, hairpin__handed_over_by_the_engine, hairpin__full_ring)

@@ -476,8 +476,11 @@ START_TEST(foreign__reset_while_pending)
 	wire_pkt(w, p, data, _i ? 0 : 64);
 	ck_assert_uint_eq(w->num_io, 1);
 	ck_assert_int_eq(wire_modify(w, RING_QPS_RESET), 0);
-	ck_assert(roce_qp_idle(w->qp));
+	/* A copier that writes to the application holds the QP; one that reads does not. */
+	ck_assert_int_eq(roce_qp_idle(w->qp), _i);
 	wire_io(w, 0);
+	ck_assert(roce_qp_idle(w->qp));
+	wire_expect_none(w);
 	wire_free(w);
 }
 END_TEST
