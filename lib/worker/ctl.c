@@ -312,11 +312,14 @@ int
 worker_ctl_poll(struct worker_device *d, int timeout_ms)
 {
 	struct epoll_event ev[EVENTS];
-	bool polling = ctl_grace_poll(d) | ctl_msg_retry(d) | ctl_lanes_check(d);
+	bool polling = ctl_grace_poll(d);
 	unsigned int done = 0, got;
-	int n = wait_events(d, timeout_ms, polling, ev);
 	uint64_t now;
+	int n;
 
+	polling = ctl_msg_retry(d) || polling; /* each has its work to do, whatever the others say */
+	polling = ctl_lanes_check(d) || polling;
+	n = wait_events(d, timeout_ms, polling, ev);
 	for (int i = 0; i < n; i++) {
 		struct ctl_source *s = ev[i].data.ptr;
 

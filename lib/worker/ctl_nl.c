@@ -173,7 +173,7 @@ dump_next(struct worker_device *d, struct ctl_nl *n)
 /* ---- what it says ---------- */
 
 static const void *
-attr(const struct rtattr *a, size_t len, unsigned short type, size_t size)
+attr(struct rtattr *a, size_t len, unsigned short type, size_t size)
 {
 	for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
 		if (a->rta_type == type)
@@ -183,10 +183,10 @@ attr(const struct rtattr *a, size_t len, unsigned short type, size_t size)
 }
 
 static void
-link_msg(struct worker_device *d, const struct nlmsghdr *h)
+link_msg(struct worker_device *d, struct nlmsghdr *h)
 {
-	const struct ifinfomsg *i = NLMSG_DATA(h);
-	const struct rtattr *a = IFLA_RTA(i);
+	struct ifinfomsg *i = NLMSG_DATA(h);
+	struct rtattr *a = IFLA_RTA(i);
 	size_t len = IFLA_PAYLOAD(h);
 	const uint32_t *mtu = attr(a, len, IFLA_MTU, sizeof(*mtu));
 	const uint8_t *mac = attr(a, len, IFLA_ADDRESS, RTE_ETHER_ADDR_LEN);
@@ -219,9 +219,9 @@ ip_size(int family)
 }
 
 static void
-addr_msg(struct worker_device *d, const struct nlmsghdr *h)
+addr_msg(struct worker_device *d, struct nlmsghdr *h)
 {
-	const struct ifaddrmsg *i = NLMSG_DATA(h);
+	struct ifaddrmsg *i = NLMSG_DATA(h);
 	int port = port_of(d, i->ifa_index);
 	const void *p = attr(IFA_RTA(i), IFA_PAYLOAD(h), IFA_LOCAL, ip_size(i->ifa_family));
 	struct net_ip ip;
@@ -252,10 +252,10 @@ found_add(struct ctl_nl *n, const struct net_route *r)
 }
 
 static bool
-route_parse(const struct worker_device *d, const struct nlmsghdr *h, struct net_route *r)
+route_parse(const struct worker_device *d, struct nlmsghdr *h, struct net_route *r)
 {
-	const struct rtmsg *m = NLMSG_DATA(h);
-	const struct rtattr *a = RTM_RTA(m);
+	struct rtmsg *m = NLMSG_DATA(h);
+	struct rtattr *a = RTM_RTA(m);
 	size_t len = RTM_PAYLOAD(h), size = ip_size(m->rtm_family);
 	const uint32_t *oif = attr(a, len, RTA_OIF, 4), *metric = attr(a, len, RTA_PRIORITY, 4);
 	int port = oif != NULL ? port_of(d, *oif) : -1;
@@ -279,7 +279,7 @@ route_parse(const struct worker_device *d, const struct nlmsghdr *h, struct net_
 }
 
 static void
-route_msg(struct worker_device *d, struct ctl_nl *n, const struct nlmsghdr *h)
+route_msg(struct worker_device *d, struct ctl_nl *n, struct nlmsghdr *h)
 {
 	struct net_route r;
 
@@ -309,7 +309,7 @@ least(uint16_t type)
 }
 
 static void
-take(struct worker_device *d, struct ctl_nl *n, const struct nlmsghdr *h)
+take(struct worker_device *d, struct ctl_nl *n, struct nlmsghdr *h)
 {
 	bool ours = n->seq != 0 && h->nlmsg_seq == n->seq;
 
