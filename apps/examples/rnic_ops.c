@@ -240,5 +240,6 @@ main(int argc, char **argv)
 	puts(rc ? "FAILED" : "ok");
 	ex_hang_up(&e.conn);
 	rnic_close(e.device.ctx); /* with all that is left in it */
+	free(e.model);
 	return rc;
 }

@@ -317,7 +317,8 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 	uint64_t now;
 	int n;
 
-	polling = ctl_msg_retry(d) || polling; /* each has its work to do, whatever the others say */
+	/* Each has its work to do, whatever the others say. */
+	polling = ctl_msg_retry(d) || polling;
 	polling = ctl_lanes_check(d) || polling;
 	n = wait_events(d, timeout_ms, polling, ev);
 	for (int i = 0; i < n; i++) {

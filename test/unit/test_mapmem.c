@@ -397,7 +397,8 @@ START_TEST(other_fault__ends_us)
 		_exit(p[0]);
 	waitpid(pid, &status, 0);
 	ck_assert(WIFSIGNALED(status));
-	ck_assert_int_eq(WTERMSIG(status), SIGBUS);
+	/* The address sanitizer's own handler, which ours passes it on to, aborts. */
+	ck_assert(WTERMSIG(status) == SIGBUS || WTERMSIG(status) == SIGABRT);
 	munmap((void *)(uintptr_t)p, LEN);
 	close(fd);
 }
