@@ -241,5 +241,10 @@ main(int argc, char **argv)
 	ex_hang_up(&e.conn);
 	rnic_close(e.device.ctx); /* with all that is left in it */
 	free(e.model);
+	if (e.private_memory) { /* not before: the daemon reaches it until then */
+		free(e.buf);
+		free(e.work);
+		free(e.recv);
+	}
 	return rc;
 }
