@@ -202,6 +202,21 @@ measure(struct bench *b, unsigned int i)
 	record(b, i, &r, finished, engine_busy(&b->a), engine_busy(&b->b));
 }
 
+/**
+ * The CPU that an lcore runs on. rte_lcore_to_cpu_id() is that of the CPU with the lcore's
+ * number, whatever --lcores says.
+ */
+static int
+cpu_of(unsigned int lcore)
+{
+	rte_cpuset_t set = rte_lcore_cpuset(lcore);
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			return cpu;
+	return 0;
+}
+
 static void
 measure_hairpin(struct bench *b, unsigned int i)
 {
@@ -209,8 +224,8 @@ measure_hairpin(struct bench *b, unsigned int i)
 	int rc;
 
 	engine_run(&b->hairpin, NULL, NULL);
-	rc = client_run(b->cfg.client, &table[i].load, rte_lcore_to_cpu_id((int)b->cfg.lcore[0]),
-			b->hz, b->warm, b->window, &r);
+	rc = client_run(b->cfg.client, &table[i].load, cpu_of(b->cfg.lcore[0]), b->hz, b->warm,
+			b->window, &r);
 	engine_halt(&b->hairpin);
 	if (rc < 0 && rc != -ETIMEDOUT && r.error == 0)
 		r.error = rc;
