@@ -126,6 +126,29 @@ ring_cq_peek(const struct ring_cq_cons *q)
 	return (tag & RING_CQE_PHASE) == ring_cq_phase(q->head, q->mask) ? e : NULL;
 }
 
+/**
+ * Entries from the head on that are completions, without going through all of them: those with
+ * the head's phase and those without it are two runs (a producer never passes the head by more
+ * than a ring), so the border is found by halving. A head that is not the client's true one
+ * gives some number of at most a ring's entries.
+ */
+static inline uint32_t
+ring_cq_count(const struct ring_cq_cons *q)
+{
+	uint32_t low = 0, high = q->mask + 1;
+
+	while (low < high) {
+		struct ring_cq_cons at = *q;
+
+		at.head += low + (high - low) / 2;
+		if (ring_cq_peek(&at) != NULL)
+			low = at.head - q->head + 1;
+		else
+			high = at.head - q->head;
+	}
+	return low;
+}
+
 /** Client: done with the entry; ring_cq_release() tells the daemon, once a batch. */
 static inline void
 ring_cq_advance(struct ring_cq_cons *q)

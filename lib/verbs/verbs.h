@@ -194,6 +194,7 @@ struct verbs_qp {
 	struct verbs_srq *srq;
 	struct ring_qp_daemon *daemon;
 	struct verbs_qp *run_next;
+	struct verbs_qp *run_prev; /* means nothing at the head */
 	void *owner; /* the control thread's object */
 	struct ring_wq_cons sq;
 	struct ring_wq_cons rq;

@@ -15,6 +15,7 @@ static inline void
 run_append(struct verbs_worker *w, struct verbs_qp *qp)
 {
 	qp->run_next = NULL;
+	qp->run_prev = w->run_tail;
 	if (w->run_head == NULL)
 		w->run_head = qp;
 	else
@@ -45,17 +46,17 @@ verbs_run_add(struct verbs_worker *w, struct verbs_qp *qp)
 static void
 run_unlink(struct verbs_worker *w, struct verbs_qp *qp)
 {
-	struct verbs_qp *prev = NULL;
+	struct verbs_qp *prev = qp != w->run_head ? qp->run_prev : NULL;
 
-	for (struct verbs_qp *p = w->run_head; p != qp; p = p->run_next)
-		prev = p;
 	if (w->run_last == qp)
 		w->run_last = prev;
 	if (prev)
 		prev->run_next = qp->run_next;
 	else
 		w->run_head = qp->run_next;
-	if (w->run_tail == qp)
+	if (qp->run_next)
+		qp->run_next->run_prev = prev;
+	else
 		w->run_tail = prev;
 	if (prev == NULL)
 		w->run_resume = false;

@@ -22,6 +22,7 @@
 /* A first touch costs 10 us a page: a step is some milliseconds, so that one client's large
  * arena does not keep others waiting. */
 #define STEP (UINT64_C(4) << 20)
+#define UNMAP_STEP (UINT64_C(64) << 20) /* a multiple of HUGE_PAGE */
 #define SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static int
@@ -98,6 +99,19 @@ arena_mem_close_fd(struct arena_mem *m)
 	if (m->fd >= 0)
 		close(m->fd);
 	m->fd = -1;
+}
+
+bool
+arena_mem_unmap(struct arena_mem *m)
+{
+	uint64_t n = m->size < UNMAP_STEP ? m->size : UNMAP_STEP;
+
+	if (m->map != NULL && n != 0)
+		munmap(m->map + m->size - n, n);
+	m->size -= n;
+	if (m->size == 0)
+		m->map = NULL;
+	return m->size != 0;
 }
 
 void

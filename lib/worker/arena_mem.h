@@ -33,5 +33,7 @@ int arena_mem_seal(struct arena_mem *m);
 /** The descriptor is of no use any more. */
 void arena_mem_close_fd(struct arena_mem *m);
 void arena_mem_destroy(struct arena_mem *m);
+/** The same in steps, for a helper thread. @return whether more is left. */
+bool arena_mem_unmap(struct arena_mem *m);
 
 #endif /* ARENA_MEM_H */

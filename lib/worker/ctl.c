@@ -288,7 +288,7 @@ wait_ms(struct worker_device *d, int timeout_ms, bool polling)
 		due = d->accept_due;
 	if (polling && now + POLL_NS < due)
 		due = now + POLL_NS;
-	if (!TAILQ_EMPTY(&d->reap))
+	if (!TAILQ_EMPTY(&d->reap) || !TAILQ_EMPTY(&d->ready))
 		return 0;
 	ms = due <= now ? 0 : (due - now + 999999) / 1000000;
 	return timeout_ms < 0 || ms < (uint64_t)timeout_ms ? (int)(ms < 1000 ? ms : 1000)
@@ -317,6 +317,7 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 	uint64_t now;
 	int n;
 
+	ctl_clients_run(d);
 	/* Each has its work to do, whatever the others say. */
 	polling = ctl_msg_retry(d) || polling;
 	polling = ctl_lanes_check(d) || polling;
@@ -405,12 +406,14 @@ shared_init(struct worker_device *d, const char **why)
 		arc4random_buf(&s->seed, sizeof(s->seed));
 	s->io_submit = copier_submit;
 	s->io_ctx = s;
+	d->deaths.wake = -1;
 	*why = "no memory for the device's tables";
 	s->mrs = mr_table_create(d->cfg.max_mrs);
 	s->qpns = roce_qpn_table_create(d->cfg.max_qps);
 	s->qsbr = new_qsbr(s->num_workers);
 	s->to_ctl = new_ring(worker_ctl_ring_size(s, REQUESTS));
 	s->ctl_kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	d->deaths.wake = s->ctl_kick_fd;
 	if (s->mrs == NULL || s->qpns == NULL || s->qsbr == NULL || s->to_ctl == NULL ||
 		s->ctl_kick_fd < 0)
 		return -ENOMEM;
@@ -470,6 +473,7 @@ device_lists(struct worker_device *d)
 	SLIST_INIT(&d->watches);
 	TAILQ_INIT(&d->clients);
 	TAILQ_INIT(&d->reap);
+	TAILQ_INIT(&d->ready);
 	LIST_INIT(&d->users);
 	STAILQ_INIT(&d->graces);
 	STAILQ_INIT(&d->timewait);
@@ -498,7 +502,6 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 	d->cfg.ports = d->ports;
 	d->timewait_ns = TIMEWAIT_NS;
 	d->lane_limit_ns = LANE_LIMIT_NS;
-	d->deaths = mapmem_deaths();
 	d->maps.limit = mapmem_share_max();
 	arc4random_buf(d->boot_id, sizeof(d->boot_id));
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -556,6 +559,7 @@ worker_device_destroy(struct worker_device *d)
 	if (n != 0 && d->workers[n - 1] != NULL)
 		clients_end(d);
 	ctl_helper_stop(d);
+	ctl_mrs_check(d); /* gives back what went before its death was seen */
 	if (d->sh.qpns != NULL)
 		ctl_timewait_poll(d, UINT64_MAX);
 	for (uint32_t i = 0; i < n; i++) {

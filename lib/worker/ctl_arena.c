@@ -15,6 +15,7 @@
 #define FIRST_SIZE (UINT64_C(256) << 10)
 #define LAST_SIZE (UINT64_C(16) << 20)
 #define MAX_ARENAS 4096
+#define ARENAS_UNIT 256 /* that are looked at in a unit of a client's turn */
 
 /* ---- waiting ---------- */
 
@@ -50,26 +51,48 @@ ctl_wait_wake(struct ctl_client *c, int status)
 
 /* ---- an arena's life ---------- */
 
-static void
-arena_free(struct ctl_arena *a)
+static bool
+arena_unmap_step(struct ctl_job *j)
 {
-	struct ctl_client *c = a->client;
-
-	ctl_user_uncharge(c->user, a->mem.size);
-	arena_space_fini(&a->space);
-	arena_mem_destroy(&a->mem);
-	free(a->pages);
-	free(a);
+	return arena_mem_unmap(&((struct ctl_arena *)j)->mem);
 }
 
-void
+static void
+arena_unmapped(struct worker_device *d, struct ctl_job *j)
+{
+	struct ctl_arena *a = (struct ctl_arena *)j;
+	struct ctl_client *c = a->client;
+
+	(void)d;
+	ctl_user_uncharge(c->user, a->charged);
+	free(a->pages);
+	free(a);
+	if (--c->arenas_left == 0)
+		ctl_client_reap(c);
+}
+
+/* The last reference of gigabytes is ours, as a rule: freeing them is the helper's work. */
+bool
 ctl_arenas_free(struct ctl_client *c)
 {
-	for (uint32_t i = 0; i < c->num_arenas; i++)
-		arena_free(c->arenas[i]);
+	if (c->unmapping)
+		return c->arenas_left == 0;
+	c->unmapping = true;
+	c->arenas_left = c->num_arenas;
+	for (uint32_t i = 0; i < c->num_arenas; i++) {
+		struct ctl_arena *a = c->arenas[i];
+
+		arena_space_fini(&a->space);
+		arena_mem_close_fd(&a->mem);
+		a->charged = a->mem.size;
+		a->job.step = arena_unmap_step;
+		a->job.done = arena_unmapped;
+		ctl_helper_submit(c->dev, &a->job);
+	}
 	free(c->arenas);
 	c->arenas = NULL;
 	c->num_arenas = 0;
+	return c->arenas_left == 0;
 }
 
 static void
@@ -201,8 +224,11 @@ arena_new(struct ctl_client *c, unsigned int kind, uint64_t need)
 	uint64_t size;
 	int err;
 
-	if (c->user->bytes > d->cfg.quota_arena_bytes || need > limit)
-		return -EDQUOT;
+	if (c->user->bytes > d->cfg.quota_arena_bytes || need > limit) {
+		/* Perhaps a program is started again, and its last run still being taken down. */
+		c->user->waits |= c->user->dying != 0;
+		return c->user->dying != 0 ? -EAGAIN : -EDQUOT;
+	}
 	size = next_size(c, kind);
 	if (size < need || size > limit)
 		size = need;
@@ -248,6 +274,7 @@ ctl_mem_alloc(struct ctl_client *c, unsigned int kind, uint64_t size, uint64_t a
 
 	if (*out != NULL)
 		return 0; /* of an earlier try */
+	c->spent += c->num_arenas / ARENAS_UNIT;
 	for (uint32_t i = c->num_arenas; b == NULL && i-- > 0;) {
 		struct ctl_arena *a = c->arenas[i];
 
@@ -264,8 +291,10 @@ ctl_mem_alloc(struct ctl_client *c, unsigned int kind, uint64_t size, uint64_t a
 
 		return coming ? -EAGAIN : arena_new(c, kind, size + slack);
 	}
-	if (zero && b->dirty)
+	if (zero && b->dirty) {
 		memset(ctl_block_ptr(b), 0, b->size);
+		c->spent += (uint32_t)(b->size / CTL_CLEAR_UNIT);
+	}
 	*out = b;
 	return 0;
 }
@@ -294,6 +323,7 @@ pages_mark(struct ctl_mem *m, struct ctl_mem *owner)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < m->block->size / PAGE; i++)
 		a->pages[m->block->offset / PAGE + i] = owner;
+	a->client->spent += (uint32_t)(m->block->size / PAGE * sizeof(*a->pages) / CTL_CLEAR_UNIT);
 	return 0;
 }
 

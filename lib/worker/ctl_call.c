@@ -2,7 +2,7 @@
 /*
  * Requests: a table of the operations' functions, beginning elements in order and answering
  * when the last is done. A request that needs memory which is not there stops those behind it,
- * of its own client alone.
+ * of its own client alone; so does the end of the client's turn.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -153,21 +153,41 @@ call_begun(struct ctl_client *c, struct ctl_call *call)
 	TAILQ_INSERT_TAIL(&c->calls, call, link);
 }
 
-/* @return false: stalled. */
+/* The rest of its queue waits for the client's next turn. */
+static void
+end_turn(struct ctl_client *c)
+{
+	if (c->ready || c->state == CTL_CLIENT_DYING)
+		return;
+	c->ready = true;
+	c->dev->num_ready++;
+	TAILQ_INSERT_TAIL(&c->dev->ready, c, ready_link);
+}
+
+/* @return false: stalled, or the turn is over. */
 static bool
 elem_begin(struct ctl_client *c, struct ctl_call *call)
 {
 	struct ctl_elem e = {call, call->begun};
 	int r = c->stall_status;
 
+	if (ctl_client_spent(c)) {
+		end_turn(c);
+		return false;
+	}
+	c->spent++;
 	c->stall_status = 0;
 	call->pending++;
 	if (r == 0)
 		r = ops[call->op](c, ctl_elem_req(e), ctl_elem_rep(e), e);
-	if (r == CTL_AGAIN) {
+	if (r == CTL_AGAIN || r == CTL_YIELD) {
 		call->pending--;
-		c->stalled = true;
-		ctl_wait_add(c, &c->stall);
+		if (r == CTL_YIELD) {
+			end_turn(c);
+		} else {
+			c->stalled = true;
+			ctl_wait_add(c, &c->stall);
+		}
 		return false;
 	}
 	call->begun++;
@@ -185,7 +205,7 @@ ctl_client_run(struct ctl_client *c)
 {
 	struct ctl_call *call;
 
-	while (c->state != CTL_CLIENT_DYING && !c->stalled &&
+	while (c->state != CTL_CLIENT_DYING && !c->stalled && !c->ready &&
 		(call = TAILQ_FIRST(&c->queue)) != NULL) {
 		/* Held while elements are begun: the last of those begun so far may finish. */
 		call->pending++;

@@ -34,7 +34,7 @@ want(struct ctl_client *c)
 	if (c->state == CTL_CLIENT_DYING)
 		return;
 	/* While a request waits for the answer to an arena, that answer must be read. */
-	if (c->out_bytes < PAUSE_OUT && (c->stalled || c->num_elems < MAX_ELEMS))
+	if (c->out_bytes < PAUSE_OUT && !c->ready && (c->stalled || c->num_elems < MAX_ELEMS))
 		events |= EPOLLIN;
 	if (!STAILQ_EMPTY(&c->out))
 		events |= EPOLLOUT;
@@ -192,12 +192,15 @@ client_ready(struct worker_device *d, struct ctl_source *s, uint32_t events)
 
 	if (events & EPOLLOUT)
 		out_flush(c);
-	for (int i = 0; i < READS && c->state != CTL_CLIENT_DYING && (c->wanted & EPOLLIN); i++) {
+	c->spent = c->ready ? c->spent : 0;
+	for (int i = 0; i < READS && c->state != CTL_CLIENT_DYING && (c->wanted & EPOLLIN) &&
+		!ctl_client_spent(c); i++) {
 		/* No request carries descriptors: with room for none they are all closed. */
 		ptrdiff_t n = ring_ctrl_recv(c->sock.fd, d->rx_buf, RING_CTRL_MAX_LEN, NULL, 0);
 
 		if (n == -EAGAIN)
 			break;
+		c->spent += 1 + (n > 0 ? (uint32_t)n / CTL_CLEAR_UNIT : 0);
 		if (n > 0)
 			take(c, d->rx_buf, (size_t)n);
 		else
@@ -206,6 +209,30 @@ client_ready(struct worker_device *d, struct ctl_source *s, uint32_t events)
 	}
 	if ((events & (EPOLLHUP | EPOLLERR)) && !(events & EPOLLIN))
 		ctl_client_kill(c, NULL);
+}
+
+static void
+turn_over(struct ctl_client *c)
+{
+	if (!c->ready)
+		return;
+	TAILQ_REMOVE(&c->dev->ready, c, ready_link);
+	c->dev->num_ready--;
+	c->ready = false;
+}
+
+/* Each once: who is not done then is behind the others again. */
+void
+ctl_clients_run(struct worker_device *d)
+{
+	struct ctl_client *c;
+
+	for (uint32_t n = d->num_ready; n > 0 && (c = TAILQ_FIRST(&d->ready)) != NULL; n--) {
+		turn_over(c);
+		c->spent = 0;
+		ctl_client_run(c);
+		want(c);
+	}
 }
 
 /* ---- birth ---------- */
@@ -261,8 +288,10 @@ ctl_client_new(struct worker_device *d, int fd)
 	TAILQ_INIT(&c->calls);
 	STAILQ_INIT(&c->out);
 	TAILQ_INIT(&c->waits);
-	for (int i = 0; i < CTL_KINDS; i++)
+	for (int i = 0; i < CTL_KINDS; i++) {
 		TAILQ_INIT(&c->objs[i]);
+		TAILQ_INIT(&c->dying[i]);
+	}
 	c->pidfd = -1;
 	err = identify(c, fd);
 	if (err < 0)
@@ -316,7 +345,9 @@ ctl_client_kill(struct ctl_client *c, const char *why)
 			(unsigned int)c->uid, why);
 	}
 	c->why = why;
+	turn_over(c);
 	c->state = CTL_CLIENT_DYING;
+	c->user->dying++;
 	ctl_source_del(c->dev, &c->sock);
 	close(c->sock.fd);
 	c->sock.fd = -1;
@@ -328,18 +359,29 @@ ctl_client_kill(struct ctl_client *c, const char *why)
 	ctl_client_reap(c);
 }
 
-/* Destroy all of a kind. @return whether some are left for the moment. */
+/*
+ * Destroy some of a kind: a turn's worth, and while not too many are on their way, since others'
+ * messages to the workers would queue behind them. Who would not go yet (a region under windows)
+ * is last again; when none would, the next that is gone makes us look.
+ * @return whether some are left for the moment.
+ */
 static bool
 reap_kind(struct ctl_client *c, enum ctl_kind kind, void (*destroy)(struct ctl_obj *))
 {
-	struct ctl_obj *o, *next;
+	struct ctl_obj_list *all = &c->objs[kind];
+	struct ctl_obj *o;
 
-	for (o = TAILQ_FIRST(&c->objs[kind]); o != NULL; o = next) {
-		next = TAILQ_NEXT(o, link);
-		if (!o->dying)
-			destroy(o);
+	for (uint32_t n = 0; n < CTL_REAP_TURN && c->num_dying[kind] < CTL_REAP_UNDERWAY &&
+		c->reap_vain < c->num_objs[kind]; n++) {
+		o = TAILQ_FIRST(all);
+		TAILQ_REMOVE(all, o, link);
+		TAILQ_INSERT_TAIL(all, o, link);
+		c->reap_vain++;
+		destroy(o);
 	}
-	return !TAILQ_EMPTY(&c->objs[kind]);
+	if (c->reap_vain < c->num_objs[kind] && c->num_dying[kind] < CTL_REAP_UNDERWAY)
+		ctl_client_reap(c); /* there is more to begin */
+	return c->num_objs[kind] + c->num_dying[kind] != 0;
 }
 
 /* @return true: nothing is left, the client is freed. */
@@ -364,7 +406,22 @@ reap_step(struct ctl_client *c)
 		ctl_context_del(c);
 		return false;
 	}
-	return TAILQ_EMPTY(&c->calls);
+	return TAILQ_EMPTY(&c->calls) && ctl_arenas_free(c);
+}
+
+/* What its uid has is less again: who was short of it may try again. */
+static void
+user_relieved(struct worker_device *d, struct ctl_user *u)
+{
+	struct ctl_client *c;
+
+	if (!u->waits)
+		return;
+	u->waits = false;
+	TAILQ_FOREACH(c, &d->clients, link) {
+		if (c->user == u && c->state != CTL_CLIENT_DYING)
+			ctl_wait_wake(c, 0);
+	}
 }
 
 static void
@@ -378,8 +435,9 @@ client_free(struct ctl_client *c)
 	d->num_clients--;
 	d->accept_due = 0; /* there are descriptors again */
 	copier_lane_put(c->lane);
-	ctl_arenas_free(c);
 	ctl_map_fini(&c->mems);
+	c->user->dying--;
+	user_relieved(d, c->user);
 	ctl_user_put(c->user);
 	if (c->pidfd >= 0)
 		close(c->pidfd);

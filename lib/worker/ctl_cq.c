@@ -126,6 +126,7 @@ cq_free(struct ctl_cq *cq)
 	for (uint32_t w = 0; cq->vcq != NULL && w < cq->vcq->num_workers; w++) {
 		ctl_mem_free(&cq->sub[w].ring);
 		ctl_mem_free(&cq->sub[w].old);
+		ctl_mem_free(&cq->sub[w].fresh);
 	}
 	free(cq->vcq);
 	free(cq);
@@ -395,26 +396,59 @@ cq_in_use(const struct ctl_cq *cq)
 			continue;
 		q.ring = ctl_block_ptr(s->ring);
 		q.head = atomic_load_explicit(&words->cons[w], memory_order_acquire);
-		for (uint32_t i = 0; i < s->entries && ring_cq_peek(&q) != NULL; i++, n++)
-			ring_cq_advance(&q);
+		n += ring_cq_count(&q);
 	}
 	return n;
 }
 
-/* New rings for all sub-rings or for none. */
+static void
+resize_forget(struct ctl_cq *cq)
+{
+	for (uint32_t w = 0; w < cq->vcq->num_workers; w++)
+		ctl_mem_free(&cq->sub[w].fresh);
+}
+
+/*
+ * New rings for all sub-rings, in as many turns as clearing them takes: those that are there wait
+ * for the others, and go again when it fails.
+ */
 static int
-resize_memory(struct ctl_cq *cq, uint32_t entries, struct arena_block **rings)
+resize_memory(struct ctl_cq *cq, uint32_t entries)
 {
 	int err = 0;
 
+	if (cq->fresh_entries != entries)
+		resize_forget(cq); /* of a request that got no further */
+	cq->fresh_entries = entries;
 	for (uint32_t w = 0; w < cq->vcq->num_workers && err == 0; w++) {
-		if (cq->sub[w].made)
-			err = ctl_mem_alloc(cq->o.client, RING_ARENA_D,
-				(uint64_t)entries * sizeof(struct ring_cqe), RING_LINE, true,
-				&rings[w]);
+		struct ctl_cq_sub *s = &cq->sub[w];
+
+		if (!s->made || s->fresh != NULL)
+			continue;
+		if (ctl_client_spent(cq->o.client))
+			return CTL_YIELD;
+		err = ctl_mem_alloc(cq->o.client, RING_ARENA_D,
+			(uint64_t)entries * sizeof(struct ring_cqe), RING_LINE, true, &s->fresh);
 	}
-	for (uint32_t w = 0; w < cq->vcq->num_workers && err < 0; w++)
-		ctl_mem_free(&rings[w]);
+	if (err == -EAGAIN)
+		return CTL_AGAIN;
+	if (err < 0)
+		resize_forget(cq);
+	return err;
+}
+
+/* IBTA 11.2.8.3: not to fewer entries than are outstanding. */
+static int
+resize_check(struct ctl_cq *cq, uint32_t entries)
+{
+	int err = 0;
+
+	if (cq_busy(cq) || !cq_followed(cq))
+		err = -EBUSY;
+	else if (cq_in_use(cq) > entries)
+		err = -EINVAL;
+	if (err < 0)
+		resize_forget(cq); /* of an earlier turn */
 	return err;
 }
 
@@ -423,19 +457,16 @@ ctl_op_resize_cq(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 {
 	const struct ring_ctrl_resize_cq_req *r = req;
 	struct ring_ctrl_resize_cq_rep *p = rep;
-	struct arena_block *rings[RING_MAX_WORKERS] = {NULL};
 	struct ctl_cq *cq = cq_find(c, r->cqn);
 	int err;
 
 	if (cq == NULL || r->entries == 0 || r->entries > MAX_CQE)
 		return -EINVAL;
-	if (cq_busy(cq) || !cq_followed(cq))
-		return -EBUSY;
-	if (cq_in_use(cq) > r->entries)
-		return -EINVAL; /* IBTA 11.2.8.3: more are outstanding */
-	err = resize_memory(cq, cq_size(r->entries), rings);
-	if (err < 0)
-		return err == -EAGAIN ? CTL_AGAIN : err;
+	err = resize_check(cq, r->entries);
+	if (err == 0)
+		err = resize_memory(cq, cq_size(r->entries));
+	if (err != 0)
+		return err;
 	cq->entries = cq_size(r->entries);
 	for (uint32_t w = 0; w < cq->vcq->num_workers; w++) {
 		struct ctl_cq_sub *s = &cq->sub[w];
@@ -444,7 +475,8 @@ ctl_op_resize_cq(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 			continue;
 		ctl_mem_free(&s->old);
 		s->old = s->ring;
-		s->ring = rings[w];
+		s->ring = s->fresh;
+		s->fresh = NULL;
 		s->entries = cq->entries;
 		s->generation++;
 		/* The other place of this sub-ring; the SWITCH sends the client there. */
@@ -482,7 +514,7 @@ ctl_cq_destroy(struct ctl_obj *o)
 {
 	struct ctl_cq *cq = cq_of(o);
 
-	o->dying = true;
+	ctl_obj_dying(o);
 	if (cq->pending > 0)
 		return; /* of a resize: its last reply comes here again */
 	for (uint32_t w = 0; w < cq->vcq->num_workers; w++) {

@@ -25,6 +25,8 @@ struct reg_job {
 	struct mapmem *map;
 	struct copier_lane *lane; /* made for this */
 	bool need_lane;		  /* the client has none */
+	bool unmap;		  /* it has failed: give the mappings back */
+	bool entered;		  /* reg_enter() was there */
 	int status;
 };
 
@@ -144,10 +146,17 @@ reg_step(struct ctl_job *j)
 {
 	struct reg_job *r = (struct reg_job *)j;
 
+	/* What fails has its mappings taken away here as well: that may take as long. */
+	if (r->unmap) {
+		if (!mapmem_free_step(r->map))
+			r->map = NULL;
+		return r->map != NULL;
+	}
 	r->status = mapmem_step(r->map);
 	if (r->status == 0 && mapmem_has_foreign(r->map) && r->need_lane)
 		r->lane = reg_lane(r->client, &r->status);
-	return r->status == 1;
+	r->unmap = r->status < 0;
+	return r->status == 1 || r->unmap;
 }
 
 static int
@@ -167,9 +176,27 @@ reg_foreign(struct ctl_client *c, struct reg_job *r)
 		mapmem_has_foreign(r->map) ? c->lane : NULL);
 	if (err == 0 || r->mr->o.client != NULL) {
 		r->mr->map = r->map; /* its mappings live as long as the region */
+		mapmem_set_owner(r->map, r->mr);
 		r->map = NULL;
 	}
 	return err;
+}
+
+static void
+reg_enter(struct ctl_client *c, struct reg_job *r)
+{
+	r->entered = true;
+	r->mr->pd->o.refs--; /* held for the job */
+	if (c->state == CTL_CLIENT_DYING)
+		r->status = -ECONNRESET;
+	if (r->status == 0)
+		r->status = reg_foreign(c, r);
+	else if (r->replaces != NULL)
+		r->replaces->o.refs--;
+	if (r->status == 0)
+		reg_reply(r->mr, ctl_elem_rep(r->e));
+	else if (r->mr->o.client == NULL)
+		free(r->mr);
 }
 
 static void
@@ -177,23 +204,17 @@ reg_done(struct worker_device *d, struct ctl_job *j)
 {
 	struct reg_job *r = (struct reg_job *)j;
 	struct ctl_client *c = r->client;
-	int err = r->status;
+	int err;
 
-	(void)d;
+	if (!r->entered)
+		reg_enter(c, r);
+	if (r->map != NULL) { /* it was looked at in vain */
+		r->unmap = true;
+		ctl_helper_submit(d, j);
+		return;
+	}
 	c->jobs--;
-	r->mr->pd->o.refs--; /* held for the job */
-	if (c->state == CTL_CLIENT_DYING)
-		err = -ECONNRESET;
-	if (err == 0)
-		err = reg_foreign(c, r);
-	else if (r->replaces != NULL)
-		r->replaces->o.refs--;
-	if (err == 0)
-		reg_reply(r->mr, ctl_elem_rep(r->e));
-	else if (r->mr->o.client == NULL)
-		free(r->mr);
-	if (r->map != NULL)
-		mapmem_free(r->map);
+	err = r->status;
 	copier_lane_put(r->lane);
 	if (err == -EPERM || err == -EACCES)
 		LOG_LIMITED(&c->logged, ctl_log, NOTICE,
@@ -219,7 +240,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 		.used = &c->user->mapped,
 		.quota = c->dev->cfg.quota_mr_bytes,
 		.share = {&c->user->maps, &c->dev->maps},
-		.wake = c->dev->sh.ctl_kick_fd,
+		.deaths = &c->dev->deaths,
 	};
 	struct reg_job *r;
 
@@ -360,13 +381,40 @@ ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 static void
 mr_gone(struct ctl_mr *mr)
 {
-	if (mr->map != NULL)
-		mapmem_free(mr->map);
 	if (mr->mem != NULL)
 		mr->mem->o.refs--;
 	mr->pd->o.refs--;
 	ctl_obj_del(&mr->o, 0);
 	free(mr);
+}
+
+static bool
+unmap_step(struct ctl_job *j)
+{
+	struct ctl_mr *mr = (struct ctl_mr *)((uint8_t *)j - offsetof(struct ctl_mr, unmap));
+
+	return mapmem_free_step(mr->map);
+}
+
+static void
+unmap_done(struct worker_device *d, struct ctl_job *j)
+{
+	(void)d;
+	mr_gone((struct ctl_mr *)((uint8_t *)j - offsetof(struct ctl_mr, unmap)));
+}
+
+/* The helper takes its mappings away; only then is it gone, and what it was charged is free. */
+static void
+mr_unmap(struct worker_device *d, struct ctl_mr *mr)
+{
+	if (mr->map == NULL) {
+		mr_gone(mr);
+		return;
+	}
+	mapmem_set_owner(mr->map, NULL);
+	mr->unmap.step = unmap_step;
+	mr->unmap.done = unmap_done;
+	ctl_helper_submit(d, &mr->unmap);
 }
 
 static void
@@ -378,7 +426,7 @@ mr_passed(struct worker_device *d, struct ctl_grace *g)
 	if (mr_release(d->sh.mrs, ctl_obj_handle(&mr->o)) == NULL)
 		ctl_grace_add(d, g);
 	else
-		mr_gone(mr);
+		mr_unmap(d, mr);
 }
 
 static int
@@ -389,7 +437,7 @@ mr_begin_kill(struct ctl_mr *mr)
 
 	if (err < 0)
 		return err;
-	mr->o.dying = true;
+	ctl_obj_dying(&mr->o);
 	mr->grace.passed = mr_passed;
 	ctl_grace_add(d, &mr->grace);
 	return 0;
@@ -471,37 +519,26 @@ ctl_op_dealloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_e
 /* ---- truncated objects ---------- */
 
 static void
-check_client(struct ctl_client *c)
+mr_died(void *arg, void *owner)
 {
-	struct ctl_obj *o;
+	struct ctl_mr *mr = owner;
+	struct worker_device *d = arg;
+	struct ctl_client *c = mr->o.client;
 
-	TAILQ_FOREACH(o, &c->objs[CTL_MR], link) {
-		struct ctl_mr *mr = (struct ctl_mr *)o;
-
-		if (mr->map == NULL || mr->killed || o->dying || !mapmem_dead(mr->map))
-			continue;
-		LOG_LIMITED(&c->logged, ctl_log, NOTICE,
-			"context %u: the object under MR %#x was truncated; it is no longer valid",
-			c->id, ctl_obj_handle(o));
-		mr->killed = mr_kill(c->dev->sh.mrs, ctl_obj_handle(o)) == 0;
-		if (!mr->killed) { /* windows are open on it, which we cannot close */
-			ctl_client_kill(c, "has truncated memory under a memory window");
-			return;
-		}
-	}
+	if (mr->killed || mr->o.dying)
+		return;
+	LOG_LIMITED(&c->logged, ctl_log, NOTICE,
+		"context %u: the object under MR %#x was truncated; it is no longer valid", c->id,
+		ctl_obj_handle(&mr->o));
+	mr->killed = mr_kill(d->sh.mrs, ctl_obj_handle(&mr->o)) == 0;
+	if (!mr->killed) /* windows are open on it, which we cannot close */
+		ctl_client_kill(c, "has truncated memory under a memory window");
 }
 
 void
 ctl_mrs_check(struct worker_device *d)
 {
-	uint32_t deaths = mapmem_deaths();
-	struct ctl_client *c;
-
-	if (deaths == d->deaths)
-		return;
-	d->deaths = deaths;
-	TAILQ_FOREACH(c, &d->clients, link)
-		check_client(c);
+	mapmem_deaths_take(&d->deaths, mr_died, d);
 }
 
 /* ---- lanes ---------- */

@@ -104,6 +104,7 @@ ctl_obj_add(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind, uint64_
 	o->client = c;
 	c->user->count[kind]++;
 	TAILQ_INSERT_TAIL(&c->objs[kind], o, link);
+	c->num_objs[kind]++;
 	return 0;
 }
 
@@ -130,13 +131,31 @@ ctl_obj_find(struct ctl_client *c, enum ctl_kind kind, uint64_t key)
 }
 
 void
+ctl_obj_dying(struct ctl_obj *o)
+{
+	struct ctl_client *c = o->client;
+
+	if (o->dying)
+		return;
+	o->dying = true;
+	TAILQ_REMOVE(&c->objs[o->kind], o, link);
+	c->num_objs[o->kind]--;
+	TAILQ_INSERT_TAIL(&c->dying[o->kind], o, link);
+	c->num_dying[o->kind]++;
+	c->reap_vain = 0;
+}
+
+void
 ctl_obj_del(struct ctl_obj *o, int status)
 {
 	struct ctl_client *c = o->client;
 	struct ctl_elem e = o->destroyer;
 
 	ctl_map_del(ctl_kind_map(c, o->kind), &o->node);
-	TAILQ_REMOVE(&c->objs[o->kind], o, link);
+	ctl_obj_dying(o);
+	TAILQ_REMOVE(&c->dying[o->kind], o, link);
+	c->num_dying[o->kind]--;
+	c->reap_vain = 0;
 	c->user->count[o->kind]--;
 	if (e.call != NULL) {
 		struct ring_ctrl_done_rep *rep = ctl_elem_rep(e);

@@ -62,7 +62,8 @@ enum ctl_kind {
 struct ctl_user {
 	LIST_ENTRY(ctl_user) link;
 	uid_t uid;
-	uint32_t clients;
+	uint32_t clients, dying; /* its contexts; those of them that are still taken down */
+	bool waits;	 /* somebody waits for what they give back */
 	uint64_t bytes;		 /* of arenas */
 	_Atomic uint64_t mapped; /* of its own memory, mapped and locked here */
 	struct mapmem_share maps; /* the mappings that this takes */
@@ -128,6 +129,7 @@ bool ctl_grace_poll(struct worker_device *d);
 enum ctl_result {
 	CTL_LATER = 1, /* ctl_call_done() will be called for it */
 	CTL_AGAIN = 2, /* nothing was done: call me again when memory is there */
+	CTL_YIELD = 3, /* a part was done: call me again in the client's next turn */
 };
 
 /** A request under way. Lives until all its elements are done, client or no client. */
@@ -180,6 +182,7 @@ struct ctl_arena {
 	struct ctl_client *client;
 	struct arena_mem mem;
 	struct arena_space space;
+	uint64_t charged; /* when it is unmapped: what the uid gets back then */
 	uint32_t number;
 	uint8_t kind;  /* enum ring_arena_kind */
 	uint8_t state; /* enum ctl_arena_state */
@@ -229,17 +232,24 @@ struct ctl_client {
 	size_t queue_bytes;
 	uint32_t num_elems; /* of requests that are not answered */
 	bool stalled; /* the first of the queue waits for memory */
+	bool ready;   /* on the device's list of clients whose queue goes on by itself */
+	TAILQ_ENTRY(ctl_client) ready_link;
+	uint32_t spent; /* of its turn's work, see CTL_TURN */
 	struct ctl_wait stall;
 	int stall_status; /* that it resumed with */
 	STAILQ_HEAD(, ctl_out) out;
 	size_t out_bytes;
 	uint32_t push_id;
 
-	TAILQ_HEAD(ctl_obj_list, ctl_obj) objs[CTL_KINDS];
+	/* Those that are being destroyed leave the first list for the second. */
+	TAILQ_HEAD(ctl_obj_list, ctl_obj) objs[CTL_KINDS], dying[CTL_KINDS];
+	uint32_t num_objs[CTL_KINDS], num_dying[CTL_KINDS];
+	uint32_t reap_vain; /* objects that would not go, since the last that did */
 	struct ctl_map mems; /* by location */
 
 	struct ctl_arena **arenas; /* by number */
-	uint32_t num_arenas;
+	uint32_t num_arenas, arenas_left; /* left: not unmapped yet, when it dies */
+	bool unmapping;
 	uint64_t next_size[3]; /* of the next arena, by kind */
 	TAILQ_HEAD(, ctl_wait) waits;
 	uint32_t jobs; /* of helpers, under way */
@@ -267,10 +277,29 @@ void ctl_client_kill(struct ctl_client *c, const char *why);
 /** Something of a dying client has gone: go on with the rest, from the main loop. */
 void ctl_client_reap(struct ctl_client *c);
 void ctl_clients_reap(struct worker_device *d);
+
+/** Objects of a dying client that begin to go in a turn, and that may be going at once. */
+#define CTL_REAP_TURN 256u
+#define CTL_REAP_UNDERWAY 1024u
 /** Everything that waits for memory tries again, or fails with this status. */
 void ctl_wait_wake(struct ctl_client *c, int status);
-/** Begin what was received and may begin now. */
+/** Begin what was received and may begin now, as far as the client's turn goes. */
 void ctl_client_run(struct ctl_client *c);
+/** The next turn of clients that had more to do than one holds. */
+void ctl_clients_run(struct worker_device *d);
+
+/**
+ * What the control thread does for one client before the others' turn: an element, a message and
+ * CTL_CLEAR_UNIT bytes cleared are a unit of it each, of some microseconds at most.
+ */
+#define CTL_TURN 256u
+#define CTL_CLEAR_UNIT 8192u
+
+static inline bool
+ctl_client_spent(const struct ctl_client *c)
+{
+	return c->spent >= CTL_TURN;
+}
 /** Send a message, now or when the socket has room. The fds are dup'ed or the caller's still. */
 void ctl_client_send(struct ctl_client *c, const void *msg, size_t len, const int *fds);
 /** Cut off whose copier lane hangs. @return whether lanes are to be looked at again soon. */
@@ -293,7 +322,8 @@ void ctl_wait_add(struct ctl_client *c, struct ctl_wait *w);
 void ctl_wait_del(struct ctl_client *c, struct ctl_wait *w);
 /** ARENA_MAPPED has come. */
 void ctl_arena_mapped(struct ctl_client *c, const struct ring_ctrl_arena_mapped *m);
-void ctl_arenas_free(struct ctl_client *c);
+/** Have the helper unmap them. @return whether all are gone; else the client is looked at again. */
+bool ctl_arenas_free(struct ctl_client *c);
 
 static inline struct ctl_arena *
 ctl_block_arena(const struct arena_block *b)
@@ -342,6 +372,8 @@ int ctl_obj_add(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind, uin
 int ctl_obj_add_numbered(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind);
 /** The client's object of that handle, or NULL. */
 void *ctl_obj_find(struct ctl_client *c, enum ctl_kind kind, uint64_t key);
+/** Its destruction has begun: nobody finds it any more. Idempotent. */
+void ctl_obj_dying(struct ctl_obj *o);
 /** Take it out, tell who destroyed it. Its memory is the caller's to free, before or after. */
 void ctl_obj_del(struct ctl_obj *o, int status);
 struct ctl_map *ctl_kind_map(struct ctl_client *c, enum ctl_kind kind);
@@ -363,6 +395,7 @@ struct ctl_cq_sub {
 	uint32_t worker;
 	uint32_t index; /* in ring_cq_daemon.sub */
 	struct arena_block *ring, *old;
+	struct arena_block *fresh; /* of a resize that is still getting memory */
 	uint32_t start;	     /* index that `ring` begins at, after a resize */
 	uint32_t generation;
 	uint32_t entries;
@@ -378,6 +411,7 @@ struct ctl_cq {
 	uint32_t entries;
 	uint32_t comp_vector;
 	uint32_t num_subs;
+	uint32_t fresh_entries; /* of the rings that a resize has got so far */
 	uint32_t pending; /* replies of workers */
 	struct ctl_elem resizer;
 	struct ctl_wait resize_wait;
@@ -418,6 +452,7 @@ struct ctl_mr {
 	uint64_t addr, length, iova;
 	struct ctl_mem *mem;
 	struct mapmem *map; /* foreign memory */
+	struct ctl_job unmap;
 	bool killed; /* its memory is gone; deregistration is still to come */
 };
 
@@ -577,10 +612,11 @@ struct worker_device {
 	uint64_t accept_due;
 	/* lines that a client can make as many of as it likes */
 	struct log_limit cut_off_told, unreachable_told;
-	TAILQ_HEAD(, ctl_client) clients;
+	TAILQ_HEAD(ctl_client_list, ctl_client) clients;
 	TAILQ_HEAD(ctl_reap_list, ctl_client) reap;
+	TAILQ_HEAD(ctl_ready_list, ctl_client) ready;
 	uint8_t *rx_buf; /* RING_CTRL_MAX_LEN, aligned */
-	uint32_t num_clients, next_ctx, next_handle;
+	uint32_t num_clients, num_ready, next_ctx, next_handle;
 	LIST_HEAD(, ctl_user) users;
 	struct ctl_map objs[CTL_KINDS]; /* CTL_MEM: unused, its handles are a client's */
 	struct ctl_helper *helper;
@@ -600,7 +636,7 @@ struct worker_device {
 	bool neigh_told; /* no wait has an outcome that it was not told */
 	uint64_t link_due, lanes_due;
 	uint64_t lane_limit_ns; /* that an access to a client's memory may take */
-	uint32_t deaths;	/* of mappings, seen */
+	struct mapmem_deaths deaths; /* of mappings */
 	struct mapmem_share maps; /* of all uids */
 	struct log_limit conflicts;
 	uint64_t events_lost;

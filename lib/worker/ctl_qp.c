@@ -428,7 +428,7 @@ destroy_add(struct ctl_qp *qp, struct ctl_elem e)
 
 	if (err < 0)
 		return err;
-	qp->o.dying = true;
+	ctl_obj_dying(&qp->o);
 	/* What is cancelled may not begin the destruction and free the QP under us. */
 	nested = qp->running;
 	qp->running = true;
@@ -442,8 +442,10 @@ void
 ctl_qp_destroy(struct ctl_obj *o)
 {
 	/* Without memory for the operation the next look at the dying client tries again. */
-	if (destroy_add((struct ctl_qp *)o, (struct ctl_elem){NULL, 0}) < 0)
+	if (destroy_add((struct ctl_qp *)o, (struct ctl_elem){NULL, 0}) < 0) {
+		o->client->reap_vain = 0;
 		ctl_client_reap(o->client);
+	}
 }
 
 int

@@ -71,21 +71,30 @@ show_contexts(struct show *s)
 	}
 }
 
+static void
+show_list(struct show *s, const struct ctl_obj_list *list,
+	void (*fill)(struct show *s, struct ctl_obj *o))
+{
+	struct ctl_obj *o;
+
+	TAILQ_FOREACH(o, list, link) {
+		if (!show_begin(s))
+			continue;
+		num(s, "context", o->client->id);
+		fill(s, o);
+		end(s);
+	}
+}
+
 /* Each object of a kind, client by client. */
 static void
 show_objects(struct show *s, enum ctl_kind kind, void (*fill)(struct show *s, struct ctl_obj *o))
 {
 	struct ctl_client *c;
-	struct ctl_obj *o;
 
 	TAILQ_FOREACH(c, &s->d->clients, link) {
-		TAILQ_FOREACH(o, &c->objs[kind], link) {
-			if (!show_begin(s))
-				continue;
-			num(s, "context", c->id);
-			fill(s, o);
-			end(s);
-		}
+		show_list(s, &c->objs[kind], fill);
+		show_list(s, &c->dying[kind], fill);
 	}
 }
 

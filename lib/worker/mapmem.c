@@ -29,6 +29,7 @@
 #define TMPFS 0x01021994
 #define HUGETLBFS 0x958458f6
 #define STEP (UINT64_C(4) << 20)
+#define UNMAP_STEP (UINT64_C(64) << 20)
 #define MAX_SEGS 4096
 
 struct vma {
@@ -41,7 +42,8 @@ struct vma {
 struct mapping {
 	uint8_t *map;
 	uint64_t len;
-	uint64_t populated;
+	uint64_t page, populated;
+	int guard;
 	bool write;
 };
 
@@ -53,6 +55,7 @@ struct mapmem {
 	struct mr_seg *segs;
 	struct mapping *maps;
 	bool foreign;
+	void *owner;
 };
 
 struct mapmem *
@@ -104,18 +107,38 @@ share_take(const struct mapmem *m)
 	return room;
 }
 
-void
-mapmem_free(struct mapmem *m)
+/* From the end of the last mapping, whose beginning is where it was then. */
+static void
+unmap_step(struct mapmem *m)
 {
-	for (uint32_t i = 0; i < m->num_maps; i++) {
-		mapmem_guard_del(m->maps[i].map);
-		munmap(m->maps[i].map, m->maps[i].len);
+	struct mapping *p = &m->maps[m->num_maps - 1];
+	uint64_t n = p->page > UNMAP_STEP ? p->page : UNMAP_STEP;
+
+	if (p->guard >= 0)
+		mapmem_guard_del(p->guard);
+	p->guard = -1;
+	n = p->len < n ? p->len : n;
+	p->len -= n;
+	munmap(p->map + p->len, n);
+	m->bytes -= n;
+	atomic_fetch_sub(m->r.used, n);
+	if (p->len == 0) {
+		m->num_maps--;
+		share_put(m, 1);
 	}
-	share_put(m, m->num_maps);
-	atomic_fetch_sub(m->r.used, m->bytes);
+}
+
+bool
+mapmem_free_step(struct mapmem *m)
+{
+	if (m->num_maps != 0) {
+		unmap_step(m);
+		return true;
+	}
 	free(m->maps);
 	free(m->segs);
 	free(m);
+	return false;
 }
 
 const struct mr_seg *
@@ -143,14 +166,10 @@ mapmem_has_mapped(const struct mapmem *m)
 	return m->num_maps > 0;
 }
 
-bool
-mapmem_dead(const struct mapmem *m)
+void
+mapmem_set_owner(struct mapmem *m, void *owner)
 {
-	for (uint32_t i = 0; i < m->num_maps; i++) {
-		if (mapmem_guard_dead(m->maps[i].map))
-			return true;
-	}
-	return false;
+	m->owner = owner;
 }
 
 /* ---- the process ---------- */
@@ -319,16 +338,24 @@ open_file(int proc, const struct vma *v, bool write)
 }
 
 static int
-map_enter(struct mapmem *m, uint8_t *map, uint64_t len, bool write)
+map_enter(struct mapmem *m, uint8_t *map, uint64_t len, uint64_t page)
 {
 	struct mapping *more = realloc(m->maps, (m->num_maps + 1) * sizeof(*more));
+	int guard;
 
 	if (more == NULL)
 		return -ENOMEM;
 	m->maps = more;
-	if (mapmem_guard_add(map, len, m->r.wake) < 0)
+	guard = mapmem_guard_add(map, len, page, &m->owner, m->r.deaths);
+	if (guard < 0)
 		return -ENOMEM;
-	m->maps[m->num_maps++] = (struct mapping){.map = map, .len = len, .write = write};
+	m->maps[m->num_maps++] = (struct mapping){
+		.map = map,
+		.len = len,
+		.page = page,
+		.guard = guard,
+		.write = m->r.write,
+	};
 	m->bytes += len;
 	return 0;
 }
@@ -368,7 +395,7 @@ map_range(struct mapmem *m, int fd, const struct vma *v, uint64_t start, uint64_
 	if (map == MAP_FAILED)
 		return NULL; /* sealed against writing, as our own arenas are */
 	(void)madvise(map, len, MADV_DONTFORK);
-	*err = charge(m, len) ? map_enter(m, map, len, m->r.write) : -EDQUOT;
+	*err = charge(m, len) ? map_enter(m, map, len, page) : -EDQUOT;
 	if (*err == -ENOMEM)
 		atomic_fetch_sub(m->r.used, len);
 	if (*err < 0) {

@@ -25,6 +25,12 @@ struct mapmem_share {
 	uint32_t limit;
 };
 
+/** Mappings that have died, from the SIGBUS handler to mapmem_deaths_take(). */
+struct mapmem_deaths {
+	_Atomic uint32_t first; /* zeroed */
+	int wake; /* eventfd that is written then, or -1; not closed before the last mapping went */
+};
+
 /** What all clients together may have. */
 uint32_t mapmem_share_max(void);
 
@@ -38,32 +44,37 @@ struct mapmem_req {
 	_Atomic uint64_t *used; /* bytes mapped and locked for that uid; outlives the mapmem */
 	uint64_t quota;		/* of those */
 	struct mapmem_share *share[2]; /* the uid's and the device's; outlive the mapmem */
-	int wake;		/* eventfd to be written when a mapping dies; not closed before */
+	struct mapmem_deaths *deaths; /* where it is said that a mapping died; outlives it */
 };
 
 /** Prepare to look at it. NULL: no memory. */
 struct mapmem *mapmem_new(const struct mapmem_req *r);
 /** A step of the work, on a helper thread. 1: more to do, 0: done, -errno. */
 int mapmem_step(struct mapmem *m);
-void mapmem_free(struct mapmem *m);
+/** Unmap a step more, on a helper thread. @return false: all of it is gone, and the mapmem. */
+bool mapmem_free_step(struct mapmem *m);
 
 /** After the last step. */
 const struct mr_seg *mapmem_segs(const struct mapmem *m, uint32_t *num);
 uint64_t mapmem_bytes(const struct mapmem *m); /* mapped and locked here */
 bool mapmem_has_foreign(const struct mapmem *m);
 bool mapmem_has_mapped(const struct mapmem *m);
-/** Whether an object was truncated under us, and zero pages stand in for it. */
-bool mapmem_dead(const struct mapmem *m);
-/** How many mappings of this process have died: none has while it stays the same. */
-uint32_t mapmem_deaths(void);
+/** Who is told when an object is truncated under us, and zero pages stand in. Control thread. */
+void mapmem_set_owner(struct mapmem *m, void *owner);
+/** Tell the owners of mappings that have died since, each mapping once. Control thread. */
+void mapmem_deaths_take(struct mapmem_deaths *d, void (*died)(void *arg, void *owner), void *arg);
 
 /** The SIGBUS handler of the process, for objects that are truncated under us. Once. */
 int mapmem_sigbus_install(void);
 #define MAPMEM_GUARDS 65536
-/** Watch a mapping of ours; `wake`: an eventfd, or -1. 0 or -ENOMEM. Any thread. */
-int mapmem_guard_add(void *addr, uint64_t len, int wake);
-bool mapmem_guard_dead(const void *addr);
-/** Before it is unmapped. */
-void mapmem_guard_del(void *addr);
+/**
+ * Watch a mapping of ours, of such pages. Any thread.
+ * @param owner where its owner's address, or NULL, stands until it is deleted.
+ * @return its number, or -ENOMEM.
+ */
+int mapmem_guard_add(void *addr, uint64_t len, uint64_t page, void *const *owner,
+		     struct mapmem_deaths *deaths);
+/** Before it is unmapped. Any thread. */
+void mapmem_guard_del(int guard);
 
 #endif /* MAPMEM_H */

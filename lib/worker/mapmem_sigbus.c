@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mappings of objects that others can truncate, in a table without locks for the SIGBUS handler:
- * it puts zero pages over the whole mapping and lets the access go on. Any other address is a
- * fault of our own and ends the process as before.
+ * it puts zero pages where the access was and lets it go on. Not over the whole mapping, whose
+ * size is the client's choice and whose tearing down would be the worker's time: whoever reads
+ * on faults again, until the key is killed. Any other address is a fault of our own and ends the
+ * process as before.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -13,17 +16,30 @@
 
 #include "mapmem.h"
 
+#define STEP (UINT64_C(2) << 20)
+#define WORDS (MAPMEM_GUARDS / 64)
+
 struct guard {
-	_Atomic uintptr_t addr; /* 0: free; 1: being written */
+	_Atomic uintptr_t addr; /* 0: free */
 	_Atomic uint64_t len;
+	_Atomic uint64_t step; /* a power of two, no less than a page of the mapping */
 	_Atomic bool dead;
-	_Atomic int wake; /* eventfd, or -1 */
+	_Atomic uint32_t next; /* of the dead, plus one */
+	struct mapmem_deaths *_Atomic deaths;
+	/* under the lock */
+	void *const *owner;
+	bool told;     /* its death was taken */
+	bool released; /* deleted before that, which frees it */
 };
 
 static struct guard guards[MAPMEM_GUARDS];
 static _Atomic uint32_t guards_used; /* none is in use from here on */
-static _Atomic uint32_t deaths;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* not the handler's */
+static uint64_t taken[WORDS];
+static uint32_t first_word; /* all before it are full */
 static struct sigaction before;
+
+/* ---- the handler, on the thread that touched it ---------- */
 
 static struct guard *
 guard_of(uintptr_t addr)
@@ -34,24 +50,49 @@ guard_of(uintptr_t addr)
 		struct guard *g = &guards[i];
 		uintptr_t start = atomic_load_explicit(&g->addr, memory_order_acquire);
 
-		if (start > 1 && addr >= start &&
+		if (start != 0 && addr >= start &&
 			addr - start < atomic_load_explicit(&g->len, memory_order_relaxed))
 			return g;
 	}
 	return NULL;
 }
 
-/* On the thread that has touched it. */
 static void
 died(struct guard *g)
 {
+	struct mapmem_deaths *d = atomic_load(&g->deaths);
+	uint32_t first = atomic_load(&d->first);
 	uint64_t one = 1;
-	int fd = atomic_load(&g->wake);
 
-	atomic_store(&g->dead, true);
-	atomic_fetch_add(&deaths, 1);
-	if (fd >= 0)
-		(void)!write(fd, &one, sizeof(one));
+	if (atomic_exchange(&g->dead, true))
+		return;
+	do
+		atomic_store(&g->next, first);
+	while (!atomic_compare_exchange_weak(&d->first, &first, (uint32_t)(g - guards) + 1));
+	if (d->wake >= 0)
+		(void)!write(d->wake, &one, sizeof(one));
+}
+
+static bool
+zero(uintptr_t start, uintptr_t end)
+{
+	return mmap((void *)start, end - start, PROT_READ | PROT_WRITE,
+		       MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		       0) != MAP_FAILED;
+}
+
+/*
+ * Each piece splits a mapping of the kernel's, of which there may be no more to be had: then the
+ * whole, which takes none.
+ */
+static bool
+stand_in(const struct guard *g, uintptr_t addr)
+{
+	uintptr_t start = atomic_load(&g->addr), end = start + atomic_load(&g->len);
+	uint64_t step = atomic_load(&g->step);
+	uintptr_t from = addr & ~(step - 1), to = from + step;
+
+	return zero(from > start ? from : start, to < end ? to : end) || zero(start, end);
 }
 
 static void
@@ -59,17 +100,12 @@ handler(int sig, siginfo_t *info, void *context)
 {
 	struct guard *g = guard_of((uintptr_t)info->si_addr);
 	int err = errno;
-	void *p = MAP_FAILED;
 
 	(void)context;
-	if (g != NULL)
-		p = mmap((void *)atomic_load(&g->addr), atomic_load(&g->len),
-			PROT_READ | PROT_WRITE,
-			MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED)
-		sigaction(sig, &before, NULL); /* the access faults again, and is not ours */
-	else
+	if (g != NULL && stand_in(g, (uintptr_t)info->si_addr))
 		died(g);
+	else
+		sigaction(sig, &before, NULL); /* the access faults again, and is not ours */
 	errno = err;
 }
 
@@ -86,47 +122,104 @@ mapmem_sigbus_install(void)
 	return sigaction(SIGBUS, &sa, &before) < 0 ? -errno : 0;
 }
 
-int
-mapmem_guard_add(void *addr, uint64_t len, int wake)
-{
-	for (uint32_t i = 0; i < MAPMEM_GUARDS; i++) {
-		struct guard *g = &guards[i];
-		uintptr_t none = 0;
-		uint32_t used;
+/* ---- the table ---------- */
 
-		if (!atomic_compare_exchange_strong(&g->addr, &none, 1))
-			continue;
-		atomic_store(&g->dead, false);
-		atomic_store(&g->wake, wake);
-		atomic_store(&g->len, len);
-		atomic_store_explicit(&g->addr, (uintptr_t)addr, memory_order_release);
-		used = atomic_load(&guards_used);
-		while (used < i + 1 && !atomic_compare_exchange_weak(&guards_used, &used, i + 1))
-			;
-		return 0;
-	}
-	return -ENOMEM;
+/* The lowest that is free, so that the handler has few to look at. */
+static int
+slot_take(void)
+{
+	uint32_t i;
+
+	while (first_word < WORDS && taken[first_word] == UINT64_MAX)
+		first_word++;
+	if (first_word == WORDS)
+		return -ENOMEM;
+	i = first_word * 64 + (uint32_t)__builtin_ctzll(~taken[first_word]);
+	taken[i / 64] |= UINT64_C(1) << i % 64;
+	if (i >= atomic_load(&guards_used))
+		atomic_store_explicit(&guards_used, i + 1, memory_order_release);
+	return (int)i;
 }
 
-bool
-mapmem_guard_dead(const void *addr)
+static void
+slot_free(uint32_t i)
 {
-	struct guard *g = guard_of((uintptr_t)addr);
+	uint32_t used = atomic_load(&guards_used);
 
-	return g != NULL && atomic_load(&g->dead);
+	taken[i / 64] &= ~(UINT64_C(1) << i % 64);
+	if (i / 64 < first_word)
+		first_word = i / 64;
+	while (used > 0 && !(taken[(used - 1) / 64] >> (used - 1) % 64 & 1))
+		used--;
+	atomic_store(&guards_used, used);
+}
+
+int
+mapmem_guard_add(void *addr, uint64_t len, uint64_t page, void *const *owner,
+	struct mapmem_deaths *deaths)
+{
+	int i;
+
+	pthread_mutex_lock(&lock);
+	i = slot_take();
+	if (i >= 0) {
+		struct guard *g = &guards[i];
+
+		atomic_store(&g->dead, false);
+		g->owner = owner;
+		g->told = g->released = false;
+		atomic_store(&g->deaths, deaths);
+		atomic_store(&g->len, len);
+		atomic_store(&g->step, page > STEP ? page : STEP);
+		atomic_store_explicit(&g->addr, (uintptr_t)addr, memory_order_release);
+	}
+	pthread_mutex_unlock(&lock);
+	return i;
 }
 
 void
-mapmem_guard_del(void *addr)
+mapmem_guard_del(int i)
 {
-	struct guard *g = guard_of((uintptr_t)addr);
+	struct guard *g = &guards[i];
 
-	if (g != NULL)
-		atomic_store_explicit(&g->addr, 0, memory_order_release);
+	pthread_mutex_lock(&lock);
+	atomic_store_explicit(&g->addr, 0, memory_order_release);
+	/* On the list of the dead it stays until it is taken off there. */
+	if (atomic_load(&g->dead) && !g->told)
+		g->released = true;
+	else
+		slot_free((uint32_t)i);
+	pthread_mutex_unlock(&lock);
 }
 
-uint32_t
-mapmem_deaths(void)
+/* @return its owner, or NULL: it has none any more, or none yet. */
+static void *
+death_take(struct guard *g, uint32_t *next)
 {
-	return atomic_load(&deaths);
+	void *owner = NULL;
+
+	pthread_mutex_lock(&lock);
+	*next = atomic_load(&g->next);
+	g->told = true;
+	if (g->released)
+		slot_free((uint32_t)(g - guards));
+	else
+		owner = *g->owner;
+	pthread_mutex_unlock(&lock);
+	return owner;
+}
+
+void
+mapmem_deaths_take(struct mapmem_deaths *d, void (*died_fn)(void *arg, void *owner), void *arg)
+{
+	uint32_t i = atomic_load_explicit(&d->first, memory_order_relaxed) != 0
+		? atomic_exchange(&d->first, 0)
+		: 0;
+
+	while (i != 0) {
+		void *owner = death_take(&guards[i - 1], &i);
+
+		if (owner != NULL)
+			died_fn(arg, owner);
+	}
 }

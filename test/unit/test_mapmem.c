@@ -386,6 +386,133 @@ START_TEST(truncated__dead_and_refused)
 }
 END_TEST
 
+/* A region that died is told by its mapping, whatever else is registered, and only it. */
+START_TEST(truncated__others_are_well)
+{
+	int fd[2] = {memfd_create("t", MFD_CLOEXEC), memfd_create("u", MFD_CLOEXEC)};
+	struct ring_ctrl_reg_mr_rep local, mr[2];
+	struct pair pair;
+	uint8_t *p[2], *from;
+
+	if (!root("truncated__others_are_well"))
+		return;
+	make_pair(&pair);
+	connect_pair(&pair);
+	from = make_mem(64);
+	ck_assert_int_eq(reg_mr(pair.pd, from, 64, RW, &local), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(ftruncate(fd[i], LEN), 0);
+		p[i] = map_fd(fd[i], PROT_READ | PROT_WRITE, MAP_SHARED);
+		ck_assert_int_eq(reg_mr(pair.pd, p[i], LEN, RW, &mr[i]), 0);
+	}
+	ck_assert_int_eq(ftruncate(fd[0], 0), 0);
+	write_once(&pair, 0, from, local.lkey, p[0], mr[0].rkey);
+	fx_step();
+	ck_assert(((struct ctl_mr *)ctl_obj_find(TAILQ_FIRST(&fx_dev->clients), CTL_MR,
+		mr[0].lkey))->killed);
+	ck_assert_uint_eq(write_once(&pair, 1, from, local.lkey, p[1], mr[1].rkey), 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, mr[i].lkey), 0);
+		munmap(p[i], LEN);
+		close(fd[i]);
+	}
+}
+END_TEST
+
+/* ---- guards ---------- */
+
+static void
+count_death(void *arg, void *owner)
+{
+	ck_assert_ptr_eq(owner, arg);
+	++*(int *)arg;
+}
+
+static const size_t big = 8 << 20;
+
+/* A memfd of which only the first half is left, guarded. */
+static int
+guard_half(volatile uint8_t **p, void *const *owner, struct mapmem_deaths *deaths)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC), guard;
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)big), 0);
+	*p = mmap(NULL, big, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne((void *)(uintptr_t)*p, MAP_FAILED);
+	**p = 0x5a;
+	guard = mapmem_guard_add((void *)(uintptr_t)*p, big, 4096, owner, deaths);
+	ck_assert_int_ge(guard, 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t)big / 2), 0);
+	close(fd);
+	return guard;
+}
+
+/* Not the whole is replaced, and however many accesses it takes, it is told once. */
+START_TEST(guard__a_step_stands_in)
+{
+	struct mapmem_deaths deaths = {.wake = -1};
+	int died = 0, guard;
+	volatile uint8_t *p;
+	void *owner = &died;
+
+	guard = guard_half(&p, &owner, &deaths);
+	ck_assert_uint_eq(p[big / 8 * 5], 0);
+	ck_assert_uint_eq(p[0], 0x5a);
+	p[big - 1] = 1;
+	ck_assert_uint_eq(p[big - 1], 1);
+	ck_assert_uint_eq(p[0], 0x5a);
+	mapmem_deaths_take(&deaths, count_death, &died);
+	mapmem_deaths_take(&deaths, count_death, &died);
+	ck_assert_int_eq(died, 1);
+	mapmem_guard_del(guard);
+	munmap((void *)(uintptr_t)p, big);
+}
+END_TEST
+
+/* The lowest free number is taken, so that the handler has few to look at. */
+START_TEST(guard__numbers)
+{
+	struct mapmem_deaths deaths = {.wake = -1};
+	void *owner = NULL;
+	uint8_t mem[4];
+	int g[4];
+
+	for (int i = 0; i < 4; i++)
+		g[i] = mapmem_guard_add(&mem[i], 1, 4096, &owner, &deaths);
+	ck_assert_int_eq(g[3], g[0] + 3);
+	mapmem_guard_del(g[2]);
+	mapmem_guard_del(g[1]);
+	ck_assert_int_eq(mapmem_guard_add(&mem[1], 1, 4096, &owner, &deaths), g[1]);
+	ck_assert_int_eq(mapmem_guard_add(&mem[2], 1, 4096, &owner, &deaths), g[2]);
+	for (int i = 0; i < 4; i++)
+		mapmem_guard_del(g[i]);
+}
+END_TEST
+
+/* Its owner goes before the death was seen: nobody is told, and the number is free then. */
+START_TEST(guard__deleted_before_it_was_told)
+{
+	struct mapmem_deaths deaths = {.wake = -1};
+	int died = 0, guard, other;
+	volatile uint8_t *p;
+	void *owner = &died;
+
+	guard = guard_half(&p, &owner, &deaths);
+	ck_assert_uint_eq(p[big - 1], 0);
+	mapmem_guard_del(guard);
+	owner = NULL;
+	other = mapmem_guard_add(&other, 1, 4096, &owner, &deaths);
+	ck_assert_int_ne(other, guard);
+	mapmem_guard_del(other);
+	mapmem_deaths_take(&deaths, count_death, &died);
+	ck_assert_int_eq(died, 0);
+	other = mapmem_guard_add(&other, 1, 4096, &owner, &deaths);
+	ck_assert_int_eq(other, guard);
+	mapmem_guard_del(other);
+	munmap((void *)(uintptr_t)p, big);
+}
+END_TEST
+
 /* A fault that is not a client's doing ends the process. */
 START_TEST(other_fault__ends_us)
 {
@@ -407,4 +534,5 @@ END_TEST
 FX_MAIN("mapmem", setup, end, unprivileged__file_it_may_only_read, protected__not_written,
 	private__copied, disk_file__copied, sealed, huge_pages, remapped_meanwhile__not_opened,
 	quota__of_its_own, many_mappings__the_rest_by_copiers, remap__refused,
-	truncated__dead_and_refused, other_fault__ends_us)
+	truncated__dead_and_refused, truncated__others_are_well, guard__a_step_stands_in,
+	guard__numbers, guard__deleted_before_it_was_told, other_fault__ends_us)

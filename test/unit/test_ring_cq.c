@@ -81,6 +81,41 @@ START_TEST(cq__wraps)
 END_TEST
 
 /* An index that cannot be counts as full, whatever it is; a later good one mends it. */
+/* Every fill level at every place of the ring, counted one by one and by halving. */
+static void
+count_both(const struct ring_cq_cons *q)
+{
+	struct ring_cq_cons at = *q;
+	uint32_t n = 0;
+
+	for (; n <= q->mask && ring_cq_peek(&at) != NULL; n++)
+		ring_cq_advance(&at);
+	ck_assert_uint_eq(ring_cq_count(q), n);
+}
+
+START_TEST(cq__count)
+{
+	for (uint32_t entries = 2; entries <= 64; entries *= 2) {
+		struct cq *q = cq_new(entries, 0u - 2 * entries);
+		uint32_t put = 0, got = 0;
+
+		for (uint32_t round = 0; round < 6 * entries; round++) {
+			while (cq_put(q, put))
+				count_both(&q->cons), put++;
+			ck_assert_uint_eq(ring_cq_count(&q->cons), entries - 1);
+			for (uint32_t i = 0; i <= round % entries && got < put; i++) {
+				cq_get(q, got++);
+				count_both(&q->cons);
+			}
+			ring_cq_release(&q->cons);
+		}
+		q->cons.head += 5; /* not where it is: some number, and no more than there are */
+		ck_assert_uint_le(ring_cq_count(&q->cons), entries);
+		free(q);
+	}
+}
+END_TEST
+
 START_TEST(cq__hostile_consumer)
 {
 	static const uint32_t bad[] = {8, 100, 1u << 31, (1u << 31) + 7, UINT32_MAX, 0u - 8};
@@ -372,6 +407,7 @@ main(void)
 
 	tcase_set_timeout(tc, 0); /* meson watches the time */
 	tcase_add_loop_test(tc, cq__wraps, 0, 4);
+	tcase_add_test(tc, cq__count);
 	tcase_add_test(tc, cq__hostile_consumer);
 	tcase_add_loop_test(tc, cq__resize, 0, 40 * 8);
 	tcase_add_loop_test(tc, cq__resize_empty, 0, 40);

@@ -53,6 +53,7 @@ rx_free(struct rx *x)
 
 	for (struct verbs_qp *q = x->w.run_head; q; q = q->run_next, n++) {
 		ck_assert(q->on_run_list);
+		ck_assert(q->run_next == NULL || q->run_next->run_prev == q);
 		ck_assert(q->run_next != NULL || x->w.run_tail == q);
 	}
 	ck_assert_uint_eq(n, x->w.run_count);
