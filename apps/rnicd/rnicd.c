@@ -151,6 +151,9 @@ device_open(struct rnicd *r, struct rnicd_error *err)
 		.quota_arena_bytes = c->quota_arena_bytes,
 		.quota_mr_bytes = c->quota_mr_bytes,
 		.quota_qps = c->quota_qps,
+		.quota_mrs = c->quota_mrs,
+		.quota_cqs = c->quota_cqs,
+		.quota_fds = c->quota_files,
 		.idle_us = c->idle_us,
 		.seed = c->seed,
 	};
@@ -245,8 +248,10 @@ run(struct rnicd *r)
 	RNICD_LOG(NOTICE, "device '%s' is ready: clients at %s, rnicctl at %s", r->conf.name,
 		  r->conf.socket, r->conf.admin);
 	rnicd_ready(r);
-	while (!r->stop)
-		worker_ctl_poll(r->dev, -1);
+	while (!r->stop) {
+		worker_ctl_poll(r->dev, -1); /* for a second at most */
+		rnicd_admin_tick(r);
+	}
 	arm_second_signal(r);
 }
 

@@ -106,6 +106,8 @@ int rnicd_admin_open(struct rnicd *r, struct rnicd_error *err);
 void rnicd_admin_close(struct rnicd *r);
 /** Events of the epoll set that rnicd_admin_open() added to; r->adm is the listening socket. */
 void rnicd_admin_accept(struct rnicd *r);
+/** Between rounds: listen again after a rest for want of descriptors. */
+void rnicd_admin_tick(struct rnicd *r);
 void rnicd_admin_ready(struct rnicd *r, void *source, uint32_t events);
 
 /* ---- telemetry (rnicd_telemetry.c) ---------- */

@@ -13,12 +13,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rnicd_admin_priv.h"
 
 #define MAX_CONNS 16
 #define MAX_REQUEST 4096
+#define REST_NS 100000000 /* without descriptors, until accept() is tried again */
 
 struct rnicd_admin_conn {
 	LIST_ENTRY(rnicd_admin_conn) link;
@@ -35,6 +37,8 @@ struct rnicd_admin_conn {
 struct rnicd_admin {
 	struct rnicd *r;
 	int fd;
+	bool resting;
+	uint64_t due; /* ns */
 	uint32_t num_conns;
 	LIST_HEAD(, rnicd_admin_conn) conns;
 };
@@ -226,6 +230,46 @@ refuse(int fd, const char *why)
 	close(fd);
 }
 
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void
+listen_for(struct rnicd_admin *a, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = a};
+
+	epoll_ctl(a->r->epfd, EPOLL_CTL_MOD, a->fd, &ev);
+}
+
+/* Who waits there keeps the socket readable, and the control thread awake, for nothing. */
+static void
+rest(struct rnicd_admin *a)
+{
+	if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR)
+		return;
+	RNICD_LOG(WARNING, "admin: accept: %s", strerror(errno));
+	listen_for(a, 0);
+	a->resting = true;
+	a->due = now_ns() + REST_NS;
+}
+
+void
+rnicd_admin_tick(struct rnicd *r)
+{
+	struct rnicd_admin *a = r->adm;
+
+	if (!a->resting || now_ns() < a->due)
+		return;
+	a->resting = false;
+	listen_for(a, EPOLLIN);
+}
+
 /*
  * One a round: between two of them those that have hung up are seen, and do not count against
  * the limit.
@@ -238,8 +282,10 @@ rnicd_admin_accept(struct rnicd *r)
 	struct epoll_event ev = {.events = EPOLLIN};
 	struct rnicd_admin_conn *c;
 
-	if (fd < 0)
+	if (fd < 0) {
+		rest(a);
 		return;
+	}
 	if (!may_use(fd)) {
 		refuse(fd, "only root and the daemon's user may");
 		return;

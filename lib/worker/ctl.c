@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -348,6 +349,26 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 			cfg->field = (value); \
 	} while (0)
 
+/* A uid's share of a total. */
+static void
+share(uint32_t *quota, uint32_t total)
+{
+	if (*quota == 0)
+		*quota = total - total / 2;
+	if (*quota > total)
+		*quota = total;
+}
+
+static uint32_t
+files_max(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) < 0 || lim.rlim_cur > INT32_MAX)
+		return INT32_MAX;
+	return (uint32_t)lim.rlim_cur;
+}
+
 static void
 defaults(struct worker_config *cfg)
 {
@@ -356,9 +377,10 @@ defaults(struct worker_config *cfg)
 	DEFAULT(max_cqs, 1u << 16);
 	DEFAULT(quota_arena_bytes, UINT64_C(4) << 30);
 	DEFAULT(quota_mr_bytes, cfg->quota_arena_bytes);
-	DEFAULT(quota_qps, cfg->max_qps);
-	if (cfg->quota_qps > cfg->max_qps)
-		cfg->quota_qps = cfg->max_qps;
+	share(&cfg->quota_qps, cfg->max_qps);
+	share(&cfg->quota_mrs, cfg->max_mrs);
+	share(&cfg->quota_cqs, cfg->max_cqs);
+	share(&cfg->quota_fds, files_max());
 }
 
 static struct rte_ring *

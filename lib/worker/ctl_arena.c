@@ -51,6 +51,15 @@ ctl_wait_wake(struct ctl_client *c, int status)
 
 /* ---- an arena's life ---------- */
 
+static void
+arena_close(struct ctl_arena *a)
+{
+	if (a->mem.fd < 0)
+		return;
+	arena_mem_close_fd(&a->mem);
+	ctl_user_fds_put(a->client->user, 1);
+}
+
 static bool
 arena_unmap_step(struct ctl_job *j)
 {
@@ -83,7 +92,7 @@ ctl_arenas_free(struct ctl_client *c)
 		struct ctl_arena *a = c->arenas[i];
 
 		arena_space_fini(&a->space);
-		arena_mem_close_fd(&a->mem);
+		arena_close(a);
 		a->charged = a->mem.size;
 		a->job.step = arena_unmap_step;
 		a->job.done = arena_unmapped;
@@ -99,7 +108,7 @@ static void
 arena_bad(struct ctl_arena *a, int status)
 {
 	a->state = CTL_ARENA_BAD;
-	arena_mem_close_fd(&a->mem);
+	arena_close(a);
 	ctl_wait_wake(a->client, status);
 }
 
@@ -176,7 +185,7 @@ ctl_arena_mapped(struct ctl_client *c, const struct ring_ctrl_arena_mapped *m)
 	}
 	a->client_addr = m->addr;
 	if (a->kind == RING_ARENA_D) {
-		arena_mem_close_fd(&a->mem);
+		arena_close(a);
 		a->state = CTL_ARENA_READY;
 		ctl_wait_wake(c, 0);
 		return;
@@ -185,7 +194,7 @@ ctl_arena_mapped(struct ctl_client *c, const struct ring_ctrl_arena_mapped *m)
 		ctl_client_kill(c, "sealed or resized an arena by itself");
 		return;
 	}
-	arena_mem_close_fd(&a->mem);
+	arena_close(a);
 	a->state = CTL_ARENA_SEAL;
 	arena_populate(a);
 }
@@ -238,9 +247,12 @@ arena_new(struct ctl_client *c, unsigned int kind, uint64_t need)
 	a->client = c;
 	a->kind = (uint8_t)kind;
 	a->wanted = need;
-	err = arena_mem_create(&a->mem, size, d->cfg.huge_arenas);
+	err = ctl_user_fds(d, c->user, 1);
 	if (err < 0)
 		goto free_arena;
+	err = arena_mem_create(&a->mem, size, d->cfg.huge_arenas);
+	if (err < 0)
+		goto put_fd;
 	err = ctl_user_charge(d, c->user, a->mem.size); /* rounded up to pages */
 	if (err < 0)
 		goto free_mem;
@@ -258,6 +270,8 @@ uncharge:
 	ctl_user_uncharge(c->user, a->mem.size);
 free_mem:
 	arena_mem_destroy(&a->mem);
+put_fd:
+	ctl_user_fds_put(c->user, 1);
 free_arena:
 	free(a);
 	return err;

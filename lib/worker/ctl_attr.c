@@ -59,14 +59,14 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->max_msg_size = ROCE_MAX_MSG;
 	strcpy(p->fw_ver, "0.1.0");
 	p->atomic_cap = ATOMIC_HCA;
-	p->max_qp = cfg->max_qps;
+	p->max_qp = ctl_quota(c->dev, CTL_QP); /* the rest is others' */
 	p->max_qp_wr = 32768;
 	p->max_sge = RING_MAX_SGE;
 	p->max_sge_rd = RING_MAX_SGE;
 	p->max_inline = RING_MAX_INLINE;
-	p->max_cq = cfg->max_cqs;
+	p->max_cq = ctl_quota(c->dev, CTL_CQ);
 	p->max_cqe = (1u << 18) - 1;
-	p->max_mr = cfg->max_mrs;
+	p->max_mr = ctl_quota(c->dev, CTL_MR);
 	p->max_pd = ctl_quota(c->dev, CTL_PD);
 	p->max_qp_rd_atom = ROCE_MAX_RD_ATOMIC;
 	p->max_qp_init_rd_atom = ROCE_MAX_RD_ATOMIC;

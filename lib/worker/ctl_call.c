@@ -74,6 +74,7 @@ call_free(struct ctl_call *call)
 {
 	for (uint32_t i = 0; i < call->num_fds; i++)
 		close(call->fds[i]);
+	ctl_user_fds_put(call->client->user, call->num_fds);
 	free(call->req);
 	free(call);
 }

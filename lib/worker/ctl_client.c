@@ -44,11 +44,28 @@ want(struct ctl_client *c)
 }
 
 static void
-out_free(struct ctl_out *o)
+out_free(struct ctl_client *c, struct ctl_out *o)
 {
 	for (uint32_t i = 0; i < o->num_fds; i++)
 		close(o->fds[i]);
+	ctl_user_fds_put(c->user, o->num_fds);
 	free(o);
+}
+
+/* The message's descriptors, until it can be sent. */
+static bool
+out_fds(struct ctl_client *c, struct ctl_out *o, const int *fds, uint32_t n)
+{
+	for (o->num_fds = 0; o->num_fds < n; o->num_fds++) {
+		if (ctl_user_fds(c->dev, c->user, 1) < 0)
+			return false;
+		o->fds[o->num_fds] = fcntl(fds[o->num_fds], F_DUPFD_CLOEXEC, 0);
+		if (o->fds[o->num_fds] < 0) {
+			ctl_user_fds_put(c->user, 1);
+			return false;
+		}
+	}
+	return true;
 }
 
 static void
@@ -68,13 +85,10 @@ out_queue(struct ctl_client *c, const void *msg, size_t len, const int *fds)
 	}
 	o->len = (uint32_t)len;
 	memcpy(o->data, msg, len);
-	for (o->num_fds = 0; o->num_fds < h->num_fds; o->num_fds++) {
-		o->fds[o->num_fds] = fcntl(fds[o->num_fds], F_DUPFD_CLOEXEC, 0);
-		if (o->fds[o->num_fds] < 0) {
-			out_free(o);
-			ctl_client_kill(c, "no file descriptors left");
-			return;
-		}
+	if (!out_fds(c, o, fds, h->num_fds)) {
+		out_free(c, o);
+		ctl_client_kill(c, "no file descriptors left");
+		return;
 	}
 	STAILQ_INSERT_TAIL(&c->out, o, link);
 	c->out_bytes += len;
@@ -127,7 +141,7 @@ out_flush(struct ctl_client *c)
 		}
 		STAILQ_REMOVE_HEAD(&c->out, link);
 		c->out_bytes -= o->len;
-		out_free(o);
+		out_free(c, o);
 	}
 	want(c);
 }
@@ -272,6 +286,28 @@ identify(struct ctl_client *c, int fd)
 	return identify_groups(c, fd);
 }
 
+/* What every client has open here: socket, pidfd, a lane's two, an eventfd a worker. */
+static uint32_t
+own_fds(const struct worker_device *d)
+{
+	return 4 + d->sh.num_workers;
+}
+
+/* Its uid's share of clients and of what each of them has open. */
+static int
+admit(struct worker_device *d, struct ctl_client *c)
+{
+	int err = c->user->clients > MAX_CLIENTS_UID ? -EDQUOT
+						      : ctl_user_fds(d, c->user, own_fds(d));
+
+	if (err < 0)
+		return err;
+	err = ctl_source_add(d, &c->sock, EPOLLIN);
+	if (err < 0)
+		ctl_user_fds_put(c->user, own_fds(d));
+	return err;
+}
+
 int
 ctl_client_new(struct worker_device *d, int fd)
 {
@@ -300,7 +336,7 @@ ctl_client_new(struct worker_device *d, int fd)
 	err = -ENOMEM;
 	if (c->user == NULL)
 		goto close_pidfd;
-	err = c->user->clients > MAX_CLIENTS_UID ? -EDQUOT : ctl_source_add(d, &c->sock, EPOLLIN);
+	err = admit(d, c);
 	if (err < 0)
 		goto put_user;
 	c->wanted = EPOLLIN;
@@ -353,7 +389,7 @@ ctl_client_kill(struct ctl_client *c, const char *why)
 	c->sock.fd = -1;
 	while ((o = STAILQ_FIRST(&c->out)) != NULL) {
 		STAILQ_REMOVE_HEAD(&c->out, link);
-		out_free(o);
+		out_free(c, o);
 	}
 	c->out_bytes = 0;
 	ctl_client_reap(c);
@@ -436,6 +472,7 @@ client_free(struct ctl_client *c)
 	d->accept_due = 0; /* there are descriptors again */
 	copier_lane_put(c->lane);
 	ctl_map_fini(&c->mems);
+	ctl_user_fds_put(c->user, own_fds(d));
 	c->user->dying--;
 	user_relieved(d, c->user);
 	ctl_user_put(c->user);

@@ -246,8 +246,13 @@ hello_reply(struct ctl_client *c)
 	struct ctl_call *call = c->hello.call;
 
 	for (uint32_t w = 0; w < d->sh.num_workers; w++) {
-		int fd = fcntl(c->ctx->at[w].kick_fd, F_DUPFD_CLOEXEC, 0);
+		int fd = ctl_user_fds(d, c->user, 1);
 
+		if (fd == 0) {
+			fd = fcntl(c->ctx->at[w].kick_fd, F_DUPFD_CLOEXEC, 0);
+			if (fd < 0)
+				ctl_user_fds_put(c->user, 1);
+		}
 		if (fd < 0) {
 			ctl_client_kill(c, "cannot be given its eventfds");
 			ctl_elem_done(c->hello, -EMFILE);

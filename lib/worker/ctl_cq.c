@@ -14,13 +14,20 @@
 
 /* ---- channels ---------- */
 
+/* Our end is the channel's, the other goes with the reply. */
 static int
 channel_pipe(struct ctl_channel *ch, struct ctl_call *call)
 {
-	int fd[2];
+	struct ctl_client *c = call->client;
+	int fd[2], err = ctl_user_fds(c->dev, c->user, 2);
 
-	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC) < 0)
-		return -errno;
+	if (err < 0)
+		return err;
+	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC) < 0) {
+		err = -errno;
+		ctl_user_fds_put(c->user, 2);
+		return err;
+	}
 	ch->ch.wr_fd = fd[1];
 	call->fds[call->num_fds++] = fd[0];
 	return 0;
@@ -62,6 +69,7 @@ ctl_op_create_channel(struct ctl_client *c, const void *req, void *rep, struct c
 close_pipe:
 	close(ch->ch.wr_fd);
 	close(e.call->fds[--e.call->num_fds]);
+	ctl_user_fds_put(c->user, 2);
 free_channel:
 	free(ch);
 free_block:
@@ -75,6 +83,7 @@ ctl_channel_destroy(struct ctl_obj *o)
 	struct ctl_channel *ch = (struct ctl_channel *)o;
 
 	close(ch->ch.wr_fd);
+	ctl_user_fds_put(o->client->user, 1);
 	ctl_mem_free(&ch->subs);
 	ctl_obj_del(o, 0);
 	free(ch);

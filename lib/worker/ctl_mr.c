@@ -73,10 +73,13 @@ mr_enter(struct ctl_client *c, struct ctl_mr *mr, enum mr_type type, const struc
 	};
 	struct mr_table *t = c->dev->sh.mrs;
 	uint32_t key;
-	int err = mr_register(t, &desc, &key);
+	int err = ctl_obj_room(c, CTL_MR); /* before an index is looked for */
 
 	if (err < 0)
-		return err == -ENOSPC ? -ENOMEM : err;
+		return err;
+	err = mr_register(t, &desc, &key);
+	if (err < 0)
+		return err == -ENOSPC ? ctl_total_out(c->dev, CTL_MR) : err;
 	/* A window's and a fast-register key's variant is the consumer's: known by the index. */
 	err = ctl_obj_add(c, &mr->o, CTL_MR, key);
 	if (err < 0) {

@@ -59,6 +59,27 @@ ctl_user_uncharge(struct ctl_user *u, uint64_t bytes)
 	u->bytes -= bytes;
 }
 
+int
+ctl_user_fds(struct worker_device *d, struct ctl_user *u, uint32_t n)
+{
+	uint32_t limit = d->cfg.quota_fds;
+
+	if (u->fds > limit || n > limit - u->fds) {
+		LOG_LIMITED(&d->fds_told, ctl_log, NOTICE,
+			"uid %u has as many file descriptors open here as it may (%u)",
+			(unsigned int)u->uid, limit);
+		return -EDQUOT;
+	}
+	u->fds += n;
+	return 0;
+}
+
+void
+ctl_user_fds_put(struct ctl_user *u, uint32_t n)
+{
+	u->fds -= n;
+}
+
 uint32_t
 ctl_quota(const struct worker_device *d, enum ctl_kind kind)
 {
@@ -66,14 +87,23 @@ ctl_quota(const struct worker_device *d, enum ctl_kind kind)
 	case CTL_QP:
 		return d->cfg.quota_qps;
 	case CTL_CQ:
-		return d->cfg.max_cqs;
+		return d->cfg.quota_cqs;
 	case CTL_MR:
-		return d->cfg.max_mrs;
+		return d->cfg.quota_mrs;
 	case CTL_MEM:
 		return 1u << 20;
 	default:
-		return d->cfg.max_cqs;
+		return d->cfg.quota_cqs;
 	}
+}
+
+int
+ctl_total_out(struct worker_device *d, enum ctl_kind kind)
+{
+	LOG_LIMITED(&d->total_told, ctl_log, WARNING,
+		"all clients together have as many %s as the device was made for",
+		ctl_kind_name[kind]);
+	return -ENOMEM;
 }
 
 /* ---- handles ---------- */
@@ -87,7 +117,11 @@ ctl_kind_map(struct ctl_client *c, enum ctl_kind kind)
 int
 ctl_obj_room(const struct ctl_client *c, enum ctl_kind kind)
 {
-	return c->user->count[kind] < ctl_quota(c->dev, kind) ? 0 : -EDQUOT;
+	if (c->user->count[kind] >= ctl_quota(c->dev, kind))
+		return -EDQUOT;
+	return kind == CTL_CQ && c->dev->objs[kind].count >= c->dev->cfg.max_cqs
+		? ctl_total_out(c->dev, kind)
+		: 0;
 }
 
 int

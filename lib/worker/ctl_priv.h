@@ -67,6 +67,7 @@ struct ctl_user {
 	uint64_t bytes;		 /* of arenas */
 	_Atomic uint64_t mapped; /* of its own memory, mapped and locked here */
 	struct mapmem_share maps; /* the mappings that this takes */
+	uint32_t fds; /* descriptors that are open for it */
 	uint32_t count[CTL_KINDS];
 };
 
@@ -75,6 +76,9 @@ void ctl_user_put(struct ctl_user *u);
 /** 0 or -EDQUOT. */
 int ctl_user_charge(struct worker_device *d, struct ctl_user *u, uint64_t bytes);
 void ctl_user_uncharge(struct ctl_user *u, uint64_t bytes);
+/** Descriptors that are to be opened for it: 0 or -EDQUOT. */
+int ctl_user_fds(struct worker_device *d, struct ctl_user *u, uint32_t n);
+void ctl_user_fds_put(struct ctl_user *u, uint32_t n);
 /** Limit of objects of a kind. */
 uint32_t ctl_quota(const struct worker_device *d, enum ctl_kind kind);
 
@@ -140,7 +144,7 @@ struct ctl_call {
 	uint32_t begun;	  /* elements begun */
 	uint32_t pending; /* elements begun and not done */
 	uint32_t num_fds;
-	int fds[RING_MAX_WORKERS]; /* to go with the reply; the call's */
+	int fds[RING_MAX_WORKERS]; /* to go with the reply; the call's, and counted for its uid */
 	uint8_t *req;
 	uint8_t *rep; /* a whole message, header first */
 };
@@ -364,7 +368,9 @@ ctl_obj_handle(const struct ctl_obj *o)
 	return (uint32_t)o->node.key;
 }
 
-/** Whether the uid may have one more: 0 or -EDQUOT. To be asked before anything costly. */
+/** The device's table of a kind is full, which is an operator's to know: says so. -ENOMEM. */
+int ctl_total_out(struct worker_device *d, enum ctl_kind kind);
+/** Whether the uid may have one more: 0, -EDQUOT or -ENOMEM. To be asked before anything costly. */
 int ctl_obj_room(const struct ctl_client *c, enum ctl_kind kind);
 /** Enter an object with this handle, counted against the uid's limit. 0, -EDQUOT, -ENOMEM. */
 int ctl_obj_add(struct ctl_client *c, struct ctl_obj *o, enum ctl_kind kind, uint64_t key);
@@ -611,7 +617,7 @@ struct worker_device {
 	bool accept_paused; /* no descriptors are left; tried again at accept_due */
 	uint64_t accept_due;
 	/* lines that a client can make as many of as it likes */
-	struct log_limit cut_off_told, unreachable_told;
+	struct log_limit cut_off_told, unreachable_told, total_told, fds_told;
 	TAILQ_HEAD(ctl_client_list, ctl_client) clients;
 	TAILQ_HEAD(ctl_reap_list, ctl_client) reap;
 	TAILQ_HEAD(ctl_ready_list, ctl_client) ready;

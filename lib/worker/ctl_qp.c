@@ -126,7 +126,7 @@ qp_make(struct ctl_client *c, struct ctl_qp *qp)
 	if (err < 0)
 		return err;
 	qpn = roce_qpn_alloc(qpns);
-	err = qpn != 0 ? qp_engine(qp, qpn) : -ENOMEM;
+	err = qpn != 0 ? qp_engine(qp, qpn) : ctl_total_out(c->dev, CTL_QP);
 	if (err == 0)
 		err = ctl_obj_add(c, &qp->o, CTL_QP, qpn);
 	if (err == 0)

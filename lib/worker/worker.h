@@ -32,7 +32,9 @@ struct worker_config {
 	uint32_t shadows;	     /* send requests in flight, a worker */
 	uint64_t quota_arena_bytes;  /* of one uid; 0: default */
 	uint64_t quota_mr_bytes;
-	uint32_t quota_qps;
+	/* Of one uid; 0: half of what the device has, so that nobody has all of it. Windows count
+	 * as regions. Descriptors: of those that the process may have open. */
+	uint32_t quota_qps, quota_mrs, quota_cqs, quota_fds;
 	uint32_t idle_us;	     /* a worker sleeps after so long without work; 0: never */
 	uint64_t seed;		     /* 0: from arc4random */
 };

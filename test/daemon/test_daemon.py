@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -233,6 +234,13 @@ class Run(unittest.TestCase):
             self.assertEqual(d.stop(), 0)
 
 
+def sleeps(pid):
+    """How often the control thread has gone to sleep."""
+    with open(f"/proc/{pid}/task/{pid}/status", encoding="ascii") as f:
+        return next(int(text.split()[1]) for text in f
+                    if text.startswith("voluntary_ctxt_switches"))
+
+
 class Admin(unittest.TestCase):
     """Whatever is written to the admin socket, the daemon goes on."""
 
@@ -249,6 +257,22 @@ class Admin(unittest.TestCase):
                 self.assertFalse(answer["ok"], bad)
                 self.assertTrue(answer["error"], bad)
             d.ctl("ping")
+
+    def test_no_descriptors(self):
+        """Who knocks while none is left keeps the daemon awake no more than others do."""
+        with Daemon() as d:
+            pid = d.proc.pid
+            before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (1, before[1]))
+            with d.connect() as s:
+                enough = sleeps(pid) + 3
+                end = time.monotonic() + LIMIT
+                while sleeps(pid) < enough:
+                    self.assertLess(time.monotonic(), end, "it does not sleep any more")
+                    self.assertFalse(select.select([s], [], [], 0.1)[0])
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+                s.sendall(b'{"cmd":"ping"}\n')
+                self.assertTrue(line(s)["ok"])
 
     def test_line_without_end(self):
         with Daemon() as d:

@@ -336,6 +336,39 @@ START_TEST(no_descriptors__listener_rests)
 }
 END_TEST
 
+/* What is open for a uid is counted, and given back to the last. */
+START_TEST(descriptors__quota)
+{
+	struct ring_ctrl_alloc_mem_req mem = {.size = 1 << 20, .align = 64};
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	struct ring_ctrl_create_channel_rep rep;
+	struct ring_ctrl_empty_req req = {0};
+	uint32_t alone = u->fds;
+	int sv[2];
+
+	ck_assert_uint_eq(alone, 4 + FX_WORKERS); /* none of arenas or replies */
+	fx_dev->cfg.quota_fds = 2 * alone + 2; /* a second client, a channel and its reply */
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_CHANNEL, &req, &rep), 0);
+	ck_assert_uint_eq(u->fds, alone + 1);
+	fx_connect(&bad);
+	ck_assert_uint_eq(u->fds, 2 * alone + 1);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_CHANNEL, &req, NULL), -EDQUOT);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	ck_assert_int_eq(worker_ctl_attach(fx_dev, sv[1]), -EDQUOT);
+	close(sv[0]);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MEM, &mem, NULL), 0);
+	fx_dev->cfg.quota_fds = u->fds;
+	mem.size = 32 << 20; /* for another arena */
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MEM, &mem, NULL), -EDQUOT);
+	fx_close(&bad);
+	fx_settle(1);
+	ck_assert_uint_eq(u->fds, alone + 1);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DESTROY_CHANNEL, rep.handle), 0);
+	ck_assert_uint_eq(u->fds, alone);
+}
+END_TEST
+
 FX_MAIN("ctl_client", setup, teardown, fuzz__every_operation, nonsense__cut_off,
 	descriptors__closed, arenas__sealed, arena__spoilt_by_its_client, quota__memory,
-	death__after_each_step, deaf_client__stopped, no_descriptors__listener_rests)
+	death__after_each_step, deaf_client__stopped, no_descriptors__listener_rests,
+	descriptors__quota)

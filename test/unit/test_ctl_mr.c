@@ -187,13 +187,13 @@ rereg_at_quota(uint8_t *mem)
 	struct ring_ctrl_rereg_mr_req req = {.what = RING_REREG_ACCESS,
 		.access = RING_ACCESS_REMOTE_READ};
 	struct ring_ctrl_reg_mr_rep rep, again;
-	uint32_t max = fx_dev->cfg.max_mrs;
+	uint32_t quota = fx_dev->cfg.quota_mrs;
 
 	ck_assert_int_eq(reg_mr(make_pd(), mem, 4096, RW, &rep), 0);
 	req.lkey = rep.lkey;
-	fx_dev->cfg.max_mrs = 1;
+	fx_dev->cfg.quota_mrs = 1;
 	ck_assert_int_eq(fx_call(&cl, RING_CTRL_REREG_MR, &req, &again), -EDQUOT);
-	fx_dev->cfg.max_mrs = max;
+	fx_dev->cfg.quota_mrs = quota;
 	ck_assert_uint_eq(dereg(rep.lkey), 0);
 }
 
@@ -220,7 +220,29 @@ START_TEST(windows)
 }
 END_TEST
 
+/* A uid's share is half of what there is when nothing else was said, windows included. */
+START_TEST(quota__half_by_default)
+{
+	struct ring_ctrl_alloc_mw_req req = {.pd = make_pd(), .type = RING_MW_TYPE_2};
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	struct ring_ctrl_query_device_rep dev;
+	struct ring_ctrl_empty_req none = {0};
+	uint32_t count = u->count[CTL_MR];
+
+	ck_assert_uint_eq(cl.hello.quota_mr, 2048);
+	ck_assert_uint_eq(cl.hello.quota_qp, 2048);
+	ck_assert_uint_eq(cl.hello.quota_cq, 2048);
+	ck_assert_uint_eq(cl.hello.quota_pd, 2048);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_QUERY_DEVICE, &none, &dev), 0);
+	ck_assert_uint_eq(dev.max_mr, 2048);
+	u->count[CTL_MR] = 2048;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MW, &req, NULL), -EDQUOT);
+	u->count[CTL_MR] = count;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MW, &req, NULL), 0);
+}
+END_TEST
+
 FX_MAIN("ctl_mr", setup, teardown, arena, memfd, shared_anonymous, heap__by_copiers,
 	read_only__no_write, holes__refused, relaxed_ordering__accepted,
 	memory__busy_while_registered, rereg__new_key_or_as_before, rereg__over_quota,
-	windows)
+	windows, quota__half_by_default)
