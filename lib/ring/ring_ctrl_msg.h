@@ -397,7 +397,11 @@ struct ring_ctrl_export_rep {
 };
 RING_CTRL_SIZE(ring_ctrl_export_rep, 24);
 
-/** -EACCES: another uid; -ENOENT: no such token. The object lives until its last user ends. */
+/**
+ * -EACCES: another uid; -ENOENT: no such token. An imported PD is the importer's own, in the same
+ * domain, which lasts until the last PD of it ends. An imported MR is its exporter's, who ends it;
+ * nothing of the import is kept, and there is nothing to deregister.
+ */
 struct ring_ctrl_import_req {
 	uint32_t kind; /* enum ring_export_kind */
 	uint32_t reserved;
@@ -407,7 +411,7 @@ RING_CTRL_SIZE(ring_ctrl_import_req, 24);
 
 struct ring_ctrl_import_rep {
 	int32_t status;
-	uint32_t handle; /* PD or lkey, for DEALLOC_PD or DEREG_MR in this context */
+	uint32_t handle; /* PD, for DEALLOC_PD in this context; or lkey */
 	uint32_t rkey;	 /* MR */
 	uint32_t access; /* MR */
 	uint64_t length; /* MR */

@@ -591,6 +591,8 @@ worker_device_destroy(struct worker_device *d)
 	ctl_net_fini(d);
 	for (int i = 0; i < CTL_KINDS; i++)
 		ctl_map_fini(&d->objs[i]);
+	ctl_map_fini(&d->domains);
+	ctl_map_fini(&d->exports);
 	if (d->sh.mrs != NULL)
 		mr_table_free(d->sh.mrs);
 	if (d->sh.qpns != NULL)

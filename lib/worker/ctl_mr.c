@@ -62,7 +62,7 @@ mr_enter(struct ctl_client *c, struct ctl_mr *mr, enum mr_type type, const struc
 {
 	struct mr_desc desc = {
 		.type = type,
-		.pd = ctl_obj_handle(&mr->pd->o),
+		.pd = ctl_pd_number(mr->pd),
 		.access = mr->access,
 		.iova = mr->iova,
 		.length = mr->length,
@@ -441,6 +441,7 @@ mr_begin_kill(struct ctl_mr *mr)
 	if (err < 0)
 		return err;
 	ctl_obj_dying(&mr->o);
+	ctl_export_end(d, &mr->export);
 	mr->grace.passed = mr_passed;
 	ctl_grace_add(d, &mr->grace);
 	return 0;

@@ -214,6 +214,7 @@ struct ctl_out {
 
 struct ctl_client {
 	struct ctl_source sock;
+	struct ctl_source proc; /* its process ends; without descriptor if that is not known */
 	TAILQ_ENTRY(ctl_client) link;
 	struct worker_device *dev;
 	struct ctl_user *user;
@@ -385,9 +386,36 @@ void ctl_obj_del(struct ctl_obj *o, int status);
 struct ctl_map *ctl_kind_map(struct ctl_client *c, enum ctl_kind kind);
 extern const char *const ctl_kind_name[CTL_KINDS];
 
+/** An object's token, by which another process of the same uid is given it. */
+struct ctl_export {
+	struct ctl_map_node node; /* by the token's first half */
+	uint8_t token[16];
+	struct ctl_obj *obj; /* NULL: none was asked for */
+};
+
+/** The object goes: nobody can be given it any more. */
+void ctl_export_end(struct worker_device *d, struct ctl_export *x);
+
+/** What keys and QPs are checked by; PDs of several clients of a uid may share it. */
+struct ctl_domain {
+	struct ctl_map_node node; /* by number */
+	uint32_t pds;
+};
+
 struct ctl_pd {
 	struct ctl_obj o;
+	struct ctl_domain *domain;
+	struct ctl_export export;
 };
+
+static inline uint32_t
+ctl_pd_number(const struct ctl_pd *pd)
+{
+	return (uint32_t)pd->domain->node.key;
+}
+
+/** A PD in a domain, or in one of its own (NULL). 0, -EDQUOT, -ENOMEM. */
+int ctl_pd_new(struct ctl_client *c, struct ctl_domain *dom, uint32_t *handle);
 
 struct ctl_channel {
 	struct ctl_obj o;
@@ -457,6 +485,7 @@ struct ctl_mr {
 	uint32_t access;
 	uint64_t addr, length, iova;
 	struct ctl_mem *mem;
+	struct ctl_export export;
 	struct mapmem *map; /* foreign memory */
 	struct ctl_job unmap;
 	bool killed; /* its memory is gone; deregistration is still to come */
@@ -568,6 +597,8 @@ int ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl
 int ctl_op_dereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_alloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_dealloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_export(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_import(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_create_channel(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_destroy_channel(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_create_cq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
@@ -622,9 +653,10 @@ struct worker_device {
 	TAILQ_HEAD(ctl_reap_list, ctl_client) reap;
 	TAILQ_HEAD(ctl_ready_list, ctl_client) ready;
 	uint8_t *rx_buf; /* RING_CTRL_MAX_LEN, aligned */
-	uint32_t num_clients, num_ready, next_ctx, next_handle;
+	uint32_t num_clients, num_ready, next_ctx, next_handle, next_domain;
 	LIST_HEAD(, ctl_user) users;
 	struct ctl_map objs[CTL_KINDS]; /* CTL_MEM: unused, its handles are a client's */
+	struct ctl_map domains, exports;
 	struct ctl_helper *helper;
 	struct rte_mempool *msgs;
 	struct worker_msg *waiting[RING_MAX_WORKERS], **waiting_tail[RING_MAX_WORKERS];

@@ -71,7 +71,7 @@ qp_engine(struct ctl_qp *qp, uint32_t qpn)
 	struct roce_qp_init init = {
 		.qpn = qpn,
 		.type = (enum verbs_qp_type)qp->type,
-		.pd = ctl_obj_handle(&qp->pd->o),
+		.pd = ctl_pd_number(qp->pd),
 		.send_cq = qp->scq->vcq,
 		.recv_cq = qp->rcq->vcq,
 		.daemon = ctl_block_ptr(qp->daemon),

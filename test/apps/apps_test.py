@@ -136,6 +136,13 @@ def case_bw(lab):
     lab.run("rnic_bw", "-p", port, "-o", "send,read", "-s", "8,4097", "-D", "0.1", "127.0.0.1")
 
 
+def case_share(lab):
+    """Workers move an owner's memory by imported keys, until it ends the region."""
+    out = lab.run("rnic_share", "-n", "3")
+    assert "3 parts of 65536 bytes, all right" in out and "ended, for all" in out
+    assert len(re.findall(r"worker \d: .* success", out, re.I)) == 3, out
+
+
 def case_kv(lab):
     """One-sided: the server's process is stopped and everything goes on."""
     server, port = lab.server("rnic_kv", "-n", "512", "serve")

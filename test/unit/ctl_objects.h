@@ -34,6 +34,8 @@ expect_clean(void)
 	ck_assert_uint_eq(roce_qpn_count(fx_dev->sh.qpns), 0);
 	for (int i = 0; i < CTL_KINDS; i++)
 		ck_assert_uint_eq(fx_dev->objs[i].count, 0);
+	ck_assert_uint_eq(fx_dev->domains.count, 0);
+	ck_assert_uint_eq(fx_dev->exports.count, 0);
 	ck_assert(LIST_EMPTY(&fx_dev->users));
 	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
 	ck_assert_uint_eq(fx_dev->num_timewait, 0);
@@ -58,11 +60,11 @@ make_pd(void)
 }
 
 static inline void
-make_pair(struct pair *p)
+make_pair_in(struct pair *p, uint32_t pd)
 {
 	struct ring_ctrl_create_cq_req cq = {.entries = 64, .channel = RING_NO_HANDLE};
 
-	p->pd = make_pd();
+	p->pd = pd;
 	ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_CQ, &cq, &p->cq), 0);
 	p->cqn = p->cq.cqn;
 	for (int i = 0; i < 2; i++) {
@@ -84,6 +86,12 @@ make_pair(struct pair *p)
 		ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_QP, &qp, &p->qp[i]), 0);
 		p->qpn[i] = p->qp[i].qpn;
 	}
+}
+
+static inline void
+make_pair(struct pair *p)
+{
+	make_pair_in(p, make_pd());
 }
 
 static inline int
