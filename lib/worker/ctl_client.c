@@ -249,6 +249,19 @@ ctl_clients_run(struct worker_device *d)
 	}
 }
 
+/*
+ * The session is the process's that connected: whoever else holds the socket, a forked child above
+ * all, does not keep it alive.
+ */
+static void
+proc_ready(struct worker_device *d, struct ctl_source *s, uint32_t events)
+{
+	(void)d;
+	(void)events;
+	ctl_client_kill((struct ctl_client *)((uint8_t *)s - offsetof(struct ctl_client, proc)),
+		NULL);
+}
+
 /* ---- birth ---------- */
 
 #define GROUPS 65536 /* NGROUPS_MAX of the kernel */
@@ -281,8 +294,12 @@ identify(struct ctl_client *c, int fd)
 	c->gid = cred.gid;
 	if (c->pid != 0)
 		c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	if (c->pid != 0 && c->pidfd < 0 && errno == ESRCH)
+		return -ESRCH; /* it is no more */
 	if (c->pidfd < 0)
 		c->pid = 0;
+	c->proc.fd = c->pidfd;
+	c->proc.ready = proc_ready;
 	return identify_groups(c, fd);
 }
 
@@ -339,11 +356,16 @@ ctl_client_new(struct worker_device *d, int fd)
 	err = admit(d, c);
 	if (err < 0)
 		goto put_user;
+	err = c->proc.fd >= 0 ? ctl_source_add(d, &c->proc, EPOLLIN) : 0;
+	if (err < 0)
+		goto del_sock;
 	c->wanted = EPOLLIN;
 	c->id = d->next_ctx++;
 	TAILQ_INSERT_TAIL(&d->clients, c, link);
 	d->num_clients++;
 	return 0;
+del_sock:
+	ctl_source_del(d, &c->sock);
 put_user:
 	ctl_user_put(c->user);
 close_pidfd:
@@ -385,6 +407,8 @@ ctl_client_kill(struct ctl_client *c, const char *why)
 	c->state = CTL_CLIENT_DYING;
 	c->user->dying++;
 	ctl_source_del(c->dev, &c->sock);
+	if (c->proc.fd >= 0)
+		ctl_source_del(c->dev, &c->proc);
 	close(c->sock.fd);
 	c->sock.fd = -1;
 	while ((o = STAILQ_FIRST(&c->out)) != NULL) {

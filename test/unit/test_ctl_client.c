@@ -368,7 +368,55 @@ START_TEST(descriptors__quota)
 }
 END_TEST
 
+static void
+nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* The socket is still open, with us, as with a child that was forked without exec. */
+START_TEST(process_ends__session_too)
+{
+	struct fx_proc proc;
+
+	fx_proc_start(&proc, &bad, geteuid(), nothing, NULL);
+	ck_assert_uint_eq(fx_dev->num_clients, 2);
+	fx_proc_end(&proc);
+	fx_settle(1);
+	expect_cut(&bad);
+	fx_close(&bad);
+	expect_well();
+}
+END_TEST
+
+/* Nobody's session: its process is gone before it was accepted, the socket is not. */
+START_TEST(process_gone__refused)
+{
+	char path[64];
+	int via[2], fd;
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "/tmp/fx-gone-%d.sock", (int)getpid());
+	ck_assert_int_eq(worker_ctl_listen(fx_dev, path), 0);
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, via), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(fx_send_fd(via[1], fx_listen_connect(path)) < 0);
+	fd = fx_recv_fd(via[0]);
+	waitpid(pid, NULL, 0);
+	ck_assert_int_ge(fd, 0);
+	memset(&bad, 0, offsetof(struct fx_client, buf));
+	bad.fd = fd;
+	expect_cut(&bad);
+	ck_assert_uint_eq(fx_dev->num_clients, 1);
+	fx_close(&bad);
+	close(via[0]);
+	close(via[1]);
+	expect_well();
+}
+END_TEST
+
 FX_MAIN("ctl_client", setup, teardown, fuzz__every_operation, nonsense__cut_off,
 	descriptors__closed, arenas__sealed, arena__spoilt_by_its_client, quota__memory,
-	death__after_each_step, deaf_client__stopped, no_descriptors__listener_rests,
-	descriptors__quota)
+	death__after_each_step, process_ends__session_too, process_gone__refused,
+	deaf_client__stopped, no_descriptors__listener_rests, descriptors__quota)
