@@ -13,6 +13,8 @@
 
 #include "client_priv.h"
 
+#define SEQ_MASK ((1u << 30) - 1) /* of ring_cq_daemon.notify_seq */
+
 static void
 channel_release(struct client_obj *obj)
 {
@@ -203,10 +205,19 @@ client_channel_del(struct rnic_channel *ch, struct client_cq *cq)
 	pthread_mutex_unlock(&ch->lock);
 }
 
-static void
-fire(struct rnic_channel *ch, struct client_cq *cq)
+/* Armings of the CQ that were answered and not told yet; numbers are of 30 bits. */
+static uint32_t
+untold(const struct client_cq *cq)
 {
-	cq->told_seq = atomic_load_explicit(&cq->daemon->notify_seq, memory_order_seq_cst);
+	uint32_t seq = atomic_load_explicit(&cq->daemon->notify_seq, memory_order_seq_cst);
+
+	return (seq - cq->told_seq) & SEQ_MASK;
+}
+
+static void
+fire(struct rnic_channel *ch, struct client_cq *cq, uint32_t answered)
+{
+	cq->told_seq += answered;
 	if (cq->fired++)
 		return;
 	cq->fired_next = NULL;
@@ -219,13 +230,17 @@ static void
 fire_all(struct rnic_channel *ch)
 {
 	for (struct client_cq *cq = ch->cqs; cq; cq = cq->chan_next) {
-		if (atomic_load_explicit(&cq->daemon->notify_seq, memory_order_seq_cst) !=
-			cq->told_seq)
-			fire(ch, cq);
+		uint32_t n = untold(cq);
+
+		if (n)
+			fire(ch, cq, n);
 	}
 }
 
-/* One hint, for one byte. Of a CQ that is no more: the next. */
+/*
+ * One hint, for one byte. The next instead if the CQ is no more, or when what it speaks of was
+ * told already by a look at all.
+ */
 static void
 hint_take(struct rnic_channel *ch)
 {
@@ -237,9 +252,9 @@ hint_take(struct rnic_channel *ch)
 		switch (ring_channel_pop(&ch->subs[sub], &ch->readers[sub], &cqn)) {
 		case RING_CHANNEL_CQ:
 			cq = client_map_get(&ch->map, cqn);
-			if (!cq)
+			if (!cq || !untold(cq))
 				continue;
-			fire(ch, cq);
+			fire(ch, cq, 1);
 			ch->next_sub = (sub + 1) % ch->num_subs;
 			return;
 		case RING_CHANNEL_ALL:
@@ -310,16 +325,14 @@ channel_next(struct rnic_channel *ch, bool may_wait, struct client_cq **cq)
 }
 
 int
-rnic_get_cq_event(struct rnic_channel *ch, struct rnic_cq **out)
+client_channel_take(struct rnic_channel *ch, bool may_wait, struct rnic_cq **out)
 {
 	struct rnic_context *ctx = ch->context;
 	struct client_cq *cq;
 	int rc;
 
-	if (client_is_child(ctx))
-		return -EPERM;
 	pthread_mutex_lock(&ch->lock);
-	rc = channel_next(ch, client_fd_blocks(ch->fd), &cq);
+	rc = channel_next(ch, may_wait, &cq);
 	if (rc == 0) {
 		pthread_mutex_lock(&ctx->lock);
 		cq->unacked++;
@@ -330,6 +343,14 @@ rnic_get_cq_event(struct rnic_channel *ch, struct rnic_cq **out)
 	if (rc == -ENOTCONN)
 		client_look(ctx);
 	return rc;
+}
+
+int
+rnic_get_cq_event(struct rnic_channel *ch, struct rnic_cq **cq)
+{
+	if (client_is_child(ch->context))
+		return -EPERM;
+	return client_channel_take(ch, client_fd_blocks(ch->fd), cq);
 }
 
 void

@@ -188,6 +188,19 @@ hello(struct rnic_context *ctx)
 	return 0;
 }
 
+/* Before the first QP, so that posting can refuse what the device would fail the QP for. */
+static int
+learn_opcodes(struct rnic_context *ctx)
+{
+	struct ring_ctrl_empty_req req = {0};
+	struct ring_ctrl_query_device_rep rep;
+	int rc = client_call1(ctx, RING_CTRL_QUERY_DEVICE, &req, &rep);
+
+	if (rc == 0)
+		ctx->opcodes_lacking = client_opcodes_lacking(rep.device_cap_flags);
+	return rc;
+}
+
 static int
 open_fd(int fd, const char *path, const struct rnic_open_attr *attr, struct rnic_context **out)
 {
@@ -214,6 +227,8 @@ open_fd(int fd, const char *path, const struct rnic_open_attr *attr, struct rnic
 		rc = fds_make(ctx);
 	if (rc == 0)
 		rc = hello(ctx);
+	if (rc == 0)
+		rc = learn_opcodes(ctx);
 	if (rc)
 		goto fail;
 	*out = ctx;
@@ -251,13 +266,41 @@ rnic_reopen(const struct rnic_context *old, struct rnic_context **ctx)
 	return rnic_open(old->path, &attr, ctx);
 }
 
+static void
+close_once(int *fd)
+{
+	close_if(*fd);
+	*fd = -1;
+}
+
+/*
+ * In a forked child, so that the daemon and the parent see the end of the parent's descriptors.
+ * The list of channels is whole at any instruction of the parent's threads.
+ */
+static void
+child_close(struct rnic_context *ctx)
+{
+	close_once(&ctx->sock);
+	close_once(&ctx->event_fd);
+	close_once(&ctx->async_fd);
+	for (uint32_t i = 0; i < RING_MAX_WORKERS; i++)
+		close_once(&ctx->kick_fds[i]);
+	for (struct rnic_channel *ch = ctx->channels; ch; ch = ch->next) {
+		close_once(&ch->pipe);
+		close_once(&ch->event_fd);
+		close_once(&ch->fd);
+	}
+}
+
 int
 rnic_close(struct rnic_context *ctx)
 {
 	int sock;
 
-	if (client_is_child(ctx))
-		return -EPERM;
+	if (client_is_child(ctx)) {
+		child_close(ctx);
+		return 0;
+	}
 	sock = ctx->sock;
 	context_free(ctx);
 	close(sock);

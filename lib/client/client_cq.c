@@ -183,7 +183,10 @@ now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Until the channel has an event, which is taken. 0: the time is over. */
+/*
+ * Until the channel has an event, which is taken. 0: the time is over. Readable is no promise:
+ * another thread may have taken it, or its byte belongs to no CQ any more.
+ */
 static int
 wait_event(struct rnic_channel *ch, int64_t deadline)
 {
@@ -197,10 +200,10 @@ wait_event(struct rnic_channel *ch, int64_t deadline)
 	rc = poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left);
 	if (rc <= 0)
 		return rc == 0 ? 0 : errno == EINTR ? 1 : -errno;
-	rc = rnic_get_cq_event(ch, &cq);
+	rc = client_channel_take(ch, false, &cq);
 	if (rc == 0)
 		rnic_ack_cq_events(cq, 1);
-	return rc ? rc : 1;
+	return rc && rc != -EAGAIN ? rc : 1;
 }
 
 int

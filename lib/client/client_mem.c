@@ -10,11 +10,6 @@ struct client_mr {
 	struct client_obj obj;
 };
 
-struct client_mw {
-	struct rnic_mw pub;
-	struct client_obj obj;
-};
-
 static void
 pd_release(struct client_obj *obj)
 {
@@ -197,6 +192,8 @@ rnic_rereg_mr(struct rnic_mr *pub, unsigned int flags, struct rnic_pd *pd, void 
 	struct ring_ctrl_reg_mr_rep rep;
 	int rc;
 
+	if (!pub->pd)
+		return -EINVAL; /* imported */
 	if (flags & RNIC_REREG_TRANSLATION) {
 		req.addr = (uintptr_t)addr;
 		req.length = length;
@@ -226,8 +223,10 @@ int
 rnic_dereg_mr(struct rnic_mr *pub)
 {
 	struct client_mr *mr = CLIENT_OF(struct client_mr, pub, pub);
-	int rc = client_destroy_call(pub->context, RING_CTRL_DEREG_MR, pub->lkey);
+	int rc = client_is_child(pub->context) ? -EPERM : 0;
 
+	if (rc == 0 && pub->pd) /* an imported one is but a name */
+		rc = client_destroy_call(pub->context, RING_CTRL_DEREG_MR, pub->lkey);
 	if (rc)
 		return rc;
 	client_obj_del(pub->context, &mr->obj);
@@ -253,6 +252,7 @@ rnic_alloc_mw(struct rnic_pd *pd, enum rnic_mw_type type, struct rnic_mw **out)
 		free(mw);
 		return rc;
 	}
+	mw->lock.none = pd->context->flags & RNIC_THREAD_UNSAFE;
 	mw->pub = (struct rnic_mw){
 		.context = pd->context,
 		.pd = pd,

@@ -53,12 +53,11 @@ subs_open(struct client_cq *cq, uint32_t num)
 	}
 }
 
-/* The sub-ring goes on in its other place. */
+/* Sub-ring i goes on in its other place. */
 static bool
-sub_follow(struct client_cq *cq, struct client_sub *sub)
+sub_follow(struct client_cq *cq, uint32_t i, struct client_sub *sub)
 {
 	struct rnic_context *ctx = cq->pub.context;
-	uint32_t i = (uint32_t)(sub - cq->sub);
 	uint32_t generation = sub->generation + 1;
 	struct ring_cq_sub s = cq->daemon->sub[i + (generation & 1) * RING_MAX_WORKERS];
 	const struct ring_cqe *ring;
@@ -157,7 +156,7 @@ poll_sub(struct client_cq *cq, struct client_sub *sub, int n, struct rnic_wc *wc
 			break;
 		tag = atomic_load_explicit(&e->tag, memory_order_relaxed);
 		if (tag & RING_CQE_SWITCH) {
-			if (!sub_follow(cq, sub))
+			if (!sub_follow(cq, (uint32_t)(sub - cq->sub), sub))
 				break;
 			moved = false;
 			continue;
@@ -191,15 +190,21 @@ poll_subs(struct client_cq *cq, int n, struct rnic_wc *wc)
 	return got;
 }
 
-/* Nothing there: is there a reason? Those who only poll must learn of the daemon's death too. */
+/*
+ * Nothing there: is there a reason? Those who only poll must learn of the daemon's death too, an
+ * overrun CQ's poller like any other.
+ */
 static int
 poll_empty(struct client_cq *cq)
 {
-	if (atomic_load_explicit(&cq->daemon->overrun, memory_order_relaxed))
-		return -EOVERFLOW;
+	int rc;
+
 	if (++cq->idle % LOOK_EVERY == 0)
 		client_look(cq->pub.context);
-	return client_gate(cq->pub.context);
+	rc = client_gate(cq->pub.context);
+	if (rc)
+		return rc;
+	return atomic_load_explicit(&cq->daemon->overrun, memory_order_relaxed) ? -EOVERFLOW : 0;
 }
 
 int
@@ -222,26 +227,39 @@ rnic_poll_cq(struct rnic_cq *pub, int n, struct rnic_wc *wc)
 	return got;
 }
 
+/* On a copy: the poller meets all of it again, and a ring is read once round at most. */
+static void
+clean_sub(struct client_cq *cq, uint32_t i, const struct client_qp *qp)
+{
+	struct client_sub sub = cq->sub[i];
+	_Atomic uint32_t nowhere; /* the daemon is told nothing */
+	const struct ring_cqe *e;
+	uint64_t wr_id;
+
+	sub.cons.shared = &nowhere;
+	for (uint32_t seen = 0; seen <= sub.cons.mask && (e = ring_cq_peek(&sub.cons)); seen++) {
+		uint32_t tag = atomic_load_explicit(&e->tag, memory_order_relaxed);
+
+		if (tag & RING_CQE_SWITCH) {
+			/* one resize at most waits for the poller: a second is no daemon's */
+			if (sub.generation != cq->sub[i].generation || !sub_follow(cq, i, &sub))
+				return;
+			seen = 0;
+			continue;
+		}
+		if ((tag & RING_CQE_RECV) && (e->qpn_status & 0xffffff) == qp->pub.qp_num)
+			client_srq_complete(qp->pub.srq, e->wqe_index, &wr_id);
+		ring_cq_advance(&sub.cons);
+	}
+}
+
 /* Only what an SRQ lent matters: other completions are discarded when they are met. */
 void
 client_cq_clean(struct client_cq *cq, struct client_qp *qp)
 {
-	uint64_t wr_id;
-
 	if (!qp->pub.srq)
 		return;
-	for (uint32_t i = 0; i < cq->num_sub; i++) {
-		struct ring_cq_cons c = cq->sub[i].cons;
-		const struct ring_cqe *e;
-
-		for (uint32_t seen = 0; seen <= c.mask && (e = ring_cq_peek(&c)); seen++) {
-			uint32_t tag = atomic_load_explicit(&e->tag, memory_order_relaxed);
-
-			if (tag & RING_CQE_SWITCH)
-				break;
-			if ((tag & RING_CQE_RECV) && (e->qpn_status & 0xffffff) == qp->pub.qp_num)
-				client_srq_complete(qp->pub.srq, e->wqe_index, &wr_id);
-			ring_cq_advance(&c);
-		}
-	}
+	subs_open(cq, atomic_load_explicit(&cq->daemon->num_sub, memory_order_acquire));
+	for (uint32_t i = 0; i < cq->num_sub; i++)
+		clean_sub(cq, i, qp);
 }

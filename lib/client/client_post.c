@@ -90,7 +90,7 @@ inline_len(const struct rnic_wq *q, const struct rnic_send_wr *wr)
 	return len <= q->max_inline ? (int64_t)len : -EINVAL;
 }
 
-/* Slots that the request takes, or -EINVAL. */
+/* Slots that the request takes, -EINVAL or -EOPNOTSUPP: the daemon would fail the whole QP. */
 static int
 send_check(const struct client_qp *qp, const struct rnic_send_wr *wr, uint32_t *inlined)
 {
@@ -103,6 +103,8 @@ send_check(const struct client_qp *qp, const struct rnic_send_wr *wr, uint32_t *
 	op = 1ull << wr->opcode;
 	if (!(qp->opcodes & op))
 		return -EINVAL;
+	if (qp->lacking & op)
+		return -EOPNOTSUPP;
 	*inlined = 0;
 	if (wr->send_flags & RNIC_SEND_INLINE) {
 		len = inline_len(q, wr);
@@ -270,7 +272,9 @@ send_list(struct client_qp *qp, const struct rnic_send_wr *wr, const struct rnic
 
 	client_lock(&qp->sq_lock);
 	before = qp->pub.sq.tail;
-	for (; wr; wr = wr->next) {
+	if (!state_ok(qp, RING_QPS_RTS))
+		rc = -EINVAL;
+	for (; wr && rc == 0; wr = wr->next) {
 		rc = !bind_ok(wr, mw_type) ? -EINVAL : send_one(qp, wr);
 		if (rc)
 			break;
@@ -289,8 +293,6 @@ rnic_post_send(struct rnic_qp *pub, const struct rnic_send_wr *wr, const struct 
 	struct client_qp *qp = client_qp(pub);
 	int rc = client_gate(pub->context);
 
-	if (rc == 0 && !state_ok(qp, RING_QPS_RTS))
-		rc = -EINVAL;
 	if (rc == 0)
 		return send_list(qp, wr, bad, RNIC_MW_TYPE_2);
 	if (bad)
@@ -301,21 +303,24 @@ rnic_post_send(struct rnic_qp *pub, const struct rnic_send_wr *wr, const struct 
 int
 rnic_bind_mw(struct rnic_qp *pub, struct rnic_mw *mw, const struct rnic_send_wr *bind)
 {
+	struct client_mw *own = CLIENT_OF(struct client_mw, pub, mw);
 	struct rnic_send_wr wr = *bind;
 	int rc = client_gate(pub->context);
 
 	if (rc)
 		return rc;
-	if (mw->type != RNIC_MW_TYPE_1 || !state_ok(client_qp(pub), RING_QPS_RTS))
+	if (mw->type != RNIC_MW_TYPE_1)
 		return -EINVAL;
 	wr.next = NULL;
 	wr.opcode = RNIC_WR_BIND_MW;
 	wr.num_sge = 0;
 	wr.wr.bind_mw.mw = mw;
+	client_lock(&own->lock); /* each bind has a key of its own, on whatever QP */
 	wr.wr.bind_mw.rkey = (mw->rkey & ~0xffu) | ((mw->rkey + 1) & 0xff);
 	rc = send_list(client_qp(pub), &wr, NULL, RNIC_MW_TYPE_1);
 	if (rc == 0)
 		mw->rkey = wr.wr.bind_mw.rkey;
+	client_unlock(&own->lock);
 	return rc;
 }
 
@@ -360,13 +365,13 @@ rnic_post_recv(struct rnic_qp *pub, const struct rnic_recv_wr *wr, const struct 
 	uint32_t before;
 	int rc = client_gate(pub->context);
 
-	if (rc == 0 && !state_ok(qp, RING_QPS_INIT))
-		rc = -EINVAL;
 	if (rc)
 		goto out;
 	client_lock(&qp->rq_lock);
 	before = pub->rq.tail;
-	for (; wr; wr = wr->next) {
+	if (!state_ok(qp, RING_QPS_INIT))
+		rc = -EINVAL;
+	for (; wr && rc == 0; wr = wr->next) {
 		rc = recv_one(&pub->rq, wr);
 		if (rc)
 			break;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of librnic share. Order of locks: a queue's or CQ's or channel's before the
- * context's; of two CQs or queues never both. In a forked child nothing but the gate is touched:
- * rings are not mapped there, and mutexes may be held by threads that do not exist.
+ * What the files of librnic share. Order of locks: a window's, a CQ's, a queue's, the context's; a
+ * channel's before the context's; of two CQs or queues never both. In a forked child nothing but
+ * the gate is touched, and descriptors by rnic_close(): rings are not mapped there, and mutexes
+ * may be held by threads that do not exist.
  */
 #ifndef CLIENT_PRIV_H
 #define CLIENT_PRIV_H
@@ -135,6 +136,7 @@ struct rnic_context {
 	uint32_t num_workers;
 	uint32_t num_comp_vectors;
 	uint32_t flags;
+	uint64_t opcodes_lacking; /* a bit each that the device cannot do */
 	uint8_t boot_id[16];
 	char device[RING_NAME_LEN];
 	char asked[RING_NAME_LEN]; /* for rnic_reopen(), as the next */
@@ -235,6 +237,9 @@ void client_obj_del(struct rnic_context *ctx, struct client_obj *obj);
 /** A destroying call of one handle. 0 too when the daemon is gone. */
 int client_destroy_call(struct rnic_context *ctx, unsigned int op, uint32_t handle);
 
+/** The operations, a bit each, that a device of these capabilities (IBV_DEVICE_*) cannot do. */
+uint64_t client_opcodes_lacking(uint64_t device_caps);
+
 /* ---- queues ------------------------------------------------------------------------------ */
 
 struct client_sub {
@@ -259,7 +264,7 @@ struct client_cq {
 	struct client_cq *chan_next; /* of its CQs */
 	struct client_cq *fired_next;
 	uint32_t fired;	   /* notifications not told yet */
-	uint32_t told_seq; /* notify_seq when the last one was taken */
+	uint32_t told_seq; /* of notify_seq: armings that notifications were told of */
 	uint32_t unacked;  /* notifications told, not acknowledged; under the context's lock */
 };
 
@@ -268,6 +273,7 @@ struct client_qp {
 	struct client_lock sq_lock, rq_lock;
 	const struct ring_qp_daemon *daemon;
 	uint64_t opcodes;	/* a bit each that its type allows */
+	uint64_t lacking;	/* and that the device cannot do */
 	_Atomic uint32_t state; /* as the last modify had it */
 	uint32_t bell_chunk;
 	uint32_t bell_slot;
@@ -297,6 +303,12 @@ struct rnic_srq {
 
 struct client_pd {
 	struct rnic_pd pub;
+	struct client_obj obj;
+};
+
+struct client_mw {
+	struct rnic_mw pub;
+	struct client_lock lock; /* of the key, while it is bound anew */
 	struct client_obj obj;
 };
 
@@ -338,6 +350,8 @@ struct rnic_channel {
 	struct client_cq *fired, **fired_end;
 };
 
+/** The next CQ that fired. -EAGAIN: none has and it may not wait; -ENOTCONN, -errno. */
+int client_channel_take(struct rnic_channel *ch, bool may_wait, struct rnic_cq **cq);
 int client_channel_add(struct rnic_channel *ch, struct client_cq *cq);
 void client_channel_del(struct rnic_channel *ch, struct client_cq *cq);
 

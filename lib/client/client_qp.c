@@ -6,15 +6,41 @@
 
 #define OP(name) (1ull << RNIC_WR_##name)
 
-/* What the transport of a QP type can do (IBTA table 38; iWARP's limits are the daemon's). */
+/* IBV_DEVICE_*, as in verbs.h: what a device may do beyond its transport's least. */
+static const struct {
+	uint64_t caps; /* any of them */
+	uint64_t opcodes;
+} optional[] = {
+	{1ull << 17 | 1ull << 23 | 1ull << 24, OP(BIND_MW)}, /* MEM_WINDOW, TYPE_2A, TYPE_2B */
+	{1ull << 21, OP(FAST_REG)},			     /* MEM_MGT_EXTENSIONS */
+	{1ull << 38 | 1ull << 39, OP(FLUSH)},		     /* FLUSH_GLOBAL, FLUSH_PERSISTENT */
+	{1ull << 40, OP(ATOMIC_WRITE)},
+};
+
+uint64_t
+client_opcodes_lacking(uint64_t device_caps)
+{
+	uint64_t lacking = 0;
+
+	for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
+		if (!(device_caps & optional[i].caps))
+			lacking |= optional[i].opcodes;
+	}
+	return lacking;
+}
+
+/*
+ * What the transport of a QP type can do (IBTA table 38; iWARP's limits are the daemon's), as
+ * verbs_wr_info has it: SEND with invalidate is of reliable connections alone.
+ */
 static uint64_t
 opcodes_of(uint32_t type)
 {
 	const uint64_t ud = OP(SEND) | OP(SEND_WITH_IMM);
 	const uint64_t uc = ud | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | OP(LOCAL_INV) |
-		OP(BIND_MW) | OP(SEND_WITH_INV) | OP(FAST_REG);
+		OP(BIND_MW) | OP(FAST_REG);
 	const uint64_t rc = uc | OP(RDMA_READ) | OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD) |
-		OP(FLUSH) | OP(ATOMIC_WRITE);
+		OP(SEND_WITH_INV) | OP(FLUSH) | OP(ATOMIC_WRITE);
 
 	switch (type) {
 	case RNIC_QPT_RC:
@@ -139,6 +165,7 @@ qp_new(struct rnic_pd *pd, const struct rnic_qp_init_attr *attr)
 	qp->pub.srq = attr->srq;
 	qp->pub.qp_type = attr->qp_type;
 	qp->opcodes = opcodes_of(attr->qp_type);
+	qp->lacking = pd->context->opcodes_lacking;
 	qp->sig_all = attr->sq_sig_all != 0;
 	qp->sq_lock.none = none;
 	qp->rq_lock.none = none;

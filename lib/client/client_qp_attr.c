@@ -55,15 +55,28 @@ wq_reset(struct rnic_wq *q)
 	__atomic_store_n(&q->head, q->tail, __ATOMIC_RELEASE);
 }
 
+/*
+ * With the locks of both who move it: a poll moves the head, a post the tail. The state first, so
+ * that nobody posts behind it what neither end would know of.
+ */
+static void
+queue_reset(struct client_qp *qp, struct rnic_wq *q, struct client_lock *lock, struct rnic_cq *cq)
+{
+	if (cq)
+		client_lock(&client_cq(cq)->lock);
+	client_lock(lock);
+	atomic_store_explicit(&qp->state, RING_QPS_RESET, memory_order_relaxed);
+	wq_reset(q);
+	client_unlock(lock);
+	if (cq)
+		client_unlock(&client_cq(cq)->lock);
+}
+
 static void
 qp_reset(struct client_qp *qp)
 {
-	client_lock(&qp->sq_lock);
-	wq_reset(&qp->pub.sq);
-	client_unlock(&qp->sq_lock);
-	client_lock(&qp->rq_lock);
-	wq_reset(&qp->pub.rq);
-	client_unlock(&qp->rq_lock);
+	queue_reset(qp, &qp->pub.sq, &qp->sq_lock, qp->pub.send_cq);
+	queue_reset(qp, &qp->pub.rq, &qp->rq_lock, qp->pub.recv_cq);
 }
 
 static int

@@ -5,7 +5,8 @@
  *
  * Every call returns 0 (or a count) or a negative errno, and hands objects out by its last
  * argument. -ENOTCONN: the daemon is gone, all else but destroying and rnic_reopen() is futile.
- * -EPERM: this is a forked child; the context belongs to the parent, every call here is a no-op.
+ * -EPERM: this is a forked child; the context belongs to the parent, every call but rnic_close()
+ * is a no-op here.
  * All calls are thread-safe but for queues made with RNIC_THREAD_UNSAFE. Fields of objects are
  * for reading. This header needs C99 or C++11 with GNU extensions (gcc, clang), and little-endian.
  */
@@ -238,7 +239,11 @@ int rnic_open_fd(int fd, const struct rnic_open_attr *attr, struct rnic_context 
  * old one stays as it is; its objects are gone in the daemon, and are to be destroyed here as ever.
  */
 int rnic_reopen(const struct rnic_context *old, struct rnic_context **ctx);
-/** Ends the context and every object of it that is left. No other call may be under way. */
+/**
+ * Ends the context and every object of it that is left. No other call may be under way. In a
+ * forked child it closes the descriptors that the child inherited, and is no more: the context
+ * stays the parent's, its memory here goes with the process.
+ */
 int rnic_close(struct rnic_context *ctx);
 
 /** 0 while the daemon is there, -ENOTCONN, -EPERM in a forked child. */
@@ -378,7 +383,14 @@ int rnic_dereg_mr(struct rnic_mr *mr);
 int rnic_alloc_mw(struct rnic_pd *pd, enum rnic_mw_type type, struct rnic_mw **mw);
 int rnic_dealloc_mw(struct rnic_mw *mw);
 
-/** Tokens by which another process of the same uid imports the object. */
+/**
+ * Tokens by which another process of the same uid imports the object; to be kept secret, good
+ * until the object ends, the same each time. An imported PD is one of the importer's own (and is
+ * to be deallocated like any) in the same domain: its QPs use the keys of all MRs there, whoever
+ * registered them. An imported MR is a name for one (addr is NULL): it stays its exporter's, whose
+ * rnic_dereg_mr(), rnic_rereg_mr() or end make accesses fail; here rnic_dereg_mr() forgets it.
+ * -ENOENT: no such token, or its object has ended; -EACCES: another uid.
+ */
 struct rnic_token {
 	uint8_t bytes[16];
 };
@@ -676,7 +688,8 @@ struct rnic_recv_wr {
 
 /**
  * Post a list. On failure *bad is the first request that was not posted, those before it are.
- * -ENOMEM: the queue is full; -EINVAL: state, opcode, flags, number of SGEs or inline length.
+ * -ENOMEM: the queue is full; -EINVAL: state, opcode, flags, number of SGEs or inline length;
+ * -EOPNOTSUPP: the device has not got the operation (device_cap_flags).
  */
 int
 rnic_post_send(struct rnic_qp *qp, const struct rnic_send_wr *wr, const struct rnic_send_wr **bad);

@@ -83,6 +83,17 @@ run_parked(struct roce *r, struct roce_qp *qp)
 	return roce_tx_unpark(r, qp) ? VERBS_RUN_IDLE : VERBS_RUN_FULL;
 }
 
+void
+roce_rwqe_flush(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_recv_done d = {.status = WC_WR_FLUSH_ERR};
+
+	if (!qp->rwqe_used)
+		return;
+	qp->rwqe_used = false;
+	verbs_complete_recv(r->w, &qp->v, &qp->rwqe, &d);
+}
+
 /**
  * In ERR. A completion gives memory back to the application, so none is made while a copier
  * still writes for this QP: roce_io_done() goes on.
@@ -90,14 +101,9 @@ run_parked(struct roce *r, struct roce_qp *qp)
 static enum verbs_run
 run_flush(struct roce *r, struct roce_qp *qp)
 {
-	struct verbs_recv_done d = {.status = WC_WR_FLUSH_ERR};
-
 	if (qp->v.io[VERBS_RX])
 		return VERBS_RUN_WAIT;
-	if (qp->rwqe_used) {
-		qp->rwqe_used = false;
-		verbs_complete_recv(r->w, &qp->v, &qp->rwqe, &d);
-	}
+	roce_rwqe_flush(r, qp);
 	if (qp->last_wqe) { /* once, behind the last receive (B084) */
 		qp->last_wqe = false;
 		r->w->host.event(r->w->host.ctx, VERBS_EVENT_QP_LAST_WQE_REACHED, &qp->v);
@@ -233,6 +239,8 @@ io_done_rx(struct roce *r, struct roce_qp *qp, int status, uint64_t original)
 		rte_pktmbuf_free(m);
 		if (qp->v.state == RING_QPS_ERR)
 			verbs_run_add(r->w, &qp->v);
+		else
+			roce_rwqe_flush(r, qp);
 		return;
 	}
 	roce_rx_reparse(&rx, qp, m);

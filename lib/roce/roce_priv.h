@@ -314,6 +314,10 @@ roce_req_has_work(struct roce_qp *qp)
 struct verbs_qp *roce_qpn_lookup(const struct roce_qpn_table *t, uint32_t qpn, uint32_t *worker);
 void roce_qpn_prefetch(const struct roce_qpn_table *t, uint32_t qpn);
 
+/* roce_engine.c */
+/** The receive in use, if any, completes as flushed: an SRQ's slot comes back no other way. */
+void roce_rwqe_flush(struct roce *r, struct roce_qp *qp);
+
 /* roce_qp.c */
 void roce_qp_set_state(struct roce_qp *qp, unsigned int state);
 /** To ERR: packets dropped, timers stopped; completions follow from roce_run(). */

@@ -267,9 +267,12 @@ roce_qp_detach(struct roce *r, struct verbs_qp *v)
 	qp_quiet(r, qp);
 	roce_qp_set_state(qp, RING_QPS_RESET); /* a placement that ends later goes no further */
 	verbs_run_remove(r->w, v);
-	if (qp->rwqe_used)
+	if (!v->srq && qp->rwqe_used) {
+		qp->rwqe_used = false;
 		verbs_rwqe_release(r->w, &qp->rwqe);
-	qp->rwqe_used = false;
+	}
+	if (!v->io[VERBS_RX])
+		roce_rwqe_flush(r, qp);
 	verbs_qp_drop(r->w, v);
 }
 
@@ -427,6 +430,7 @@ modify_reset(struct roce *r, struct roce_qp *qp)
 {
 	struct roce_qp_cold *cold = qp->cold;
 	struct roce_res_ring *garbage;
+	bool rwqe_used;
 
 	if (r)
 		roce_qp_detach(r, &qp->v);
@@ -434,8 +438,10 @@ modify_reset(struct roce *r, struct roce_qp *qp)
 	free(cold->res_new);
 	garbage = qp->res;
 	qp->v.access = 0;
+	rwqe_used = qp->rwqe_used; /* an SRQ's, until the placement under way has ended */
 	memset((char *)qp + offsetof(struct roce_qp, path), 0,
 	       offsetof(struct roce_qp, res) - offsetof(struct roce_qp, path));
+	qp->rwqe_used = rwqe_used;
 	qp->res = NULL;
 	qp->res_tail = 0;
 	memset(cold, 0, sizeof(*cold));
@@ -450,6 +456,8 @@ modify_state(struct roce *r, struct roce_qp *qp, const struct verbs_qp_attr *a, 
 
 	if (next == RING_QPS_RESET) {
 		modify_reset(r, qp);
+	} else if (cur == RING_QPS_RESET && next == RING_QPS_INIT) {
+		verbs_qp_skip(&qp->v); /* what was posted while the client did not know yet */
 	} else if (next == RING_QPS_ERR) {
 		if (r)
 			roce_qp_fail(r, qp);

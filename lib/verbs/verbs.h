@@ -526,6 +526,11 @@ bool verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int ma
  * client's tails.
  */
 void verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp);
+/**
+ * RESET to INIT: what the client posted after verbs_qp_drop() and before it was told of RESET is
+ * gone for it, too. In no other state has it posted anything that it does not know of.
+ */
+void verbs_qp_skip(struct verbs_qp *qp);
 
 /* ---- run list (verbs_run.c): deficit round robin ---------- */
 

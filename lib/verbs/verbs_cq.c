@@ -238,6 +238,13 @@ verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max)
 }
 
 void
+verbs_qp_skip(struct verbs_qp *qp)
+{
+	queue_skip(&qp->sq);
+	queue_skip(&qp->rq);
+}
+
+void
 verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp)
 {
 	while (qp->wqe_head != NULL) {
@@ -249,8 +256,7 @@ verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp)
 		verbs_wqe_free(w, wqe);
 	}
 	qp->wqe_tail = NULL;
-	queue_skip(&qp->sq);
-	queue_skip(&qp->rq);
+	verbs_qp_skip(qp);
 	qp->rq_posted = 0;
 	qp->deficit = 0;
 }

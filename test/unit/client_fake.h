@@ -78,6 +78,8 @@ struct fake {
 	uint32_t arg;
 };
 
+static uint64_t fake_lacks; /* capabilities (IBV_DEVICE_*) that the device has not got */
+
 #define FAKE_QPN(i) (0x123400u + (i))
 #define FAKE_CQN(i) (700u + (i))
 #define FAKE_SRQN 900u
@@ -304,6 +306,9 @@ fake_element(struct fake *f, unsigned int op, const void *q, void *r, int *fd)
 		m->rkey = m->lkey | 0xff;
 		break;
 	}
+	case RING_CTRL_QUERY_DEVICE:
+		((struct ring_ctrl_query_device_rep *)r)->device_cap_flags = ~fake_lacks;
+		break;
 	case RING_CTRL_RESIZE_CQ:
 		((struct ring_ctrl_resize_cq_rep *)r)->entries =
 			((const struct ring_ctrl_resize_cq_req *)q)->entries;

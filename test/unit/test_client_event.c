@@ -297,6 +297,47 @@ START_TEST(wait_cq__wakes)
 }
 END_TEST
 
+/* A byte that stands for nothing, as behind a CQ that was destroyed: the time goes on. */
+START_TEST(wait_cq__time_over_after_lost_byte)
+{
+	struct chan_set c = chan_setup();
+	struct rnic_wc wc;
+
+	ck_assert_int_eq(write(c.s.f->pipe, "", 1), 1);
+	ck_assert_int_eq(rnic_wait_cq(c.cq, 1, &wc, 10), 0);
+	ck_assert(!readable(rnic_channel_fd(c.ch)));
+	fake_teardown(&c.s);
+}
+END_TEST
+
+/* What a look at all told of is not told again by the hints that were left in other subs. */
+START_TEST(channel__stale_hints)
+{
+	struct chan_set c = chan_setup();
+	struct rnic_cq *cq;
+
+	nonblocking(rnic_channel_fd(c.ch));
+	ring_channel_lose(&c.s.f->channel[0]);
+	ck_assert_int_eq(rnic_req_notify_cq(c.cq, 0), 0);
+	ck_assert(ring_cq_should_notify(c.s.f->cq[1].client, c.s.f->cq[1].daemon, false));
+	ring_channel_push(&c.s.f->channel[1], FAKE_CQN(1));
+	ck_assert_int_eq(write(c.s.f->pipe, "xx", 2), 2);
+	ck_assert_int_eq(rnic_get_cq_event(c.ch, &cq), 0);
+	ck_assert_int_eq(rnic_get_cq_event(c.ch, &cq), -EAGAIN);
+	rnic_ack_cq_events(c.cq, 1);
+	/* armed and answered twice before anybody looked: two events, as ever */
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(rnic_req_notify_cq(c.cq, 0), 0);
+		ck_assert(notify(c.s.f, 1, false));
+	}
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(rnic_get_cq_event(c.ch, &cq), 0);
+	ck_assert_int_eq(rnic_get_cq_event(c.ch, &cq), -EAGAIN);
+	rnic_ack_cq_events(c.cq, 2);
+	fake_teardown(&c.s);
+}
+END_TEST
+
 UNIT_MAIN("client_event", channel__one_event_an_arming, channel__destroyed_cq, channel__lost_hints,
 	death__wakes_all, async__kinds, async__destroy_waits_for_ack, async__beside_calls,
-	wait_cq__wakes)
+	wait_cq__wakes, wait_cq__time_over_after_lost_byte, channel__stale_hints)

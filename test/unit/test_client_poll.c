@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Polling: sub-rings, resizes, wr_id, discarded completions, what a hostile daemon could say. */
 #include "client_fake.h"
+#include "client_priv.h"
 
 static void
 post(struct fake_set *s, uint64_t id)
@@ -223,7 +224,56 @@ START_TEST(poll__overrun_told_last)
 	s.f->cq[0].daemon->overrun = 1;
 	ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), 1);
 	ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), -EOVERFLOW);
+	/* who does nothing else learns of the daemon's death all the same */
+	fake_die(s.f);
+	for (int i = 0; i < 100000 && rnic_poll_cq(s.cq, 1, &wc) == -EOVERFLOW; i++)
+		;
+	ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), -ENOTCONN);
 	fake_teardown(&s);
+}
+END_TEST
+
+static void *
+resetter(void *arg)
+{
+	fake_to_state(arg, RNIC_QPS_RESET);
+	return NULL;
+}
+
+static bool
+ends_soon(pthread_t t)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 100000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return pthread_timedjoin_np(t, NULL, &until) == 0;
+}
+
+/* A poll that has judged a completion moves the head next: RESET is not to come between. */
+START_TEST(poll__reset_waits)
+{
+	for (int q = 0; q < 3; q++) {
+		struct fake_set s = fake_setup(2);
+		struct client_qp *qp = client_qp(s.qp);
+		struct client_lock *lock = q == 0 ? &client_cq(s.cq)->lock
+			: q == 1			  ? &qp->sq_lock
+							  : &qp->rq_lock;
+		struct rnic_send_wr wr = {.opcode = RNIC_WR_SEND};
+		pthread_t t;
+
+		post(&s, 1);
+		client_lock(lock);
+		pthread_create(&t, NULL, resetter, s.qp);
+		ck_assert(!ends_soon(t));
+		client_unlock(lock);
+		pthread_join(t, NULL);
+		ck_assert_uint_eq(s.qp->sq.head, s.qp->sq.tail);
+		ck_assert_int_eq(rnic_post_send(s.qp, &wr, NULL), -EINVAL);
+		fake_teardown(&s);
+	}
 }
 END_TEST
 
@@ -316,6 +366,39 @@ START_TEST(srq__slots)
 }
 END_TEST
 
+/* Slots come back with their QP from sub-rings that nobody polled, and from behind a resize. */
+START_TEST(srq__slots_of_destroyed_qp)
+{
+	struct fake_set s = fake_setup(2);
+	struct rnic_srq_init_attr attr = {.attr = {4, 5, 0}};
+	struct rnic_recv_wr wr = {.wr_id = 0};
+	struct rnic_srq *srq;
+	struct rnic_qp *qp;
+	struct rnic_wc wc;
+
+	ck_assert_int_eq(rnic_create_srq(s.pd, &attr, &srq), 0);
+	qp = fake_qp_in(&s, RNIC_QPT_RC, srq);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(rnic_post_srq_recv(srq, &wr, NULL), 0);
+	fake_sub(s.f, 0, 1);
+	for (uint32_t i = 0; i < 3; i++) {
+		if (i == 2)
+			resize(&s, 4);
+		ck_assert(fake_done(s.f, 0, i == 0, 1, s.f->srq.index[i], RING_CQE_RECV));
+	}
+	ck_assert_int_eq(rnic_destroy_qp(qp), 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(rnic_post_srq_recv(srq, &wr, NULL), 0);
+	ck_assert_int_eq(rnic_post_srq_recv(srq, &wr, NULL), -ENOMEM);
+	/* the poller goes the same way, and tells the daemon how far it is */
+	ck_assert(!ring_cq_switched(&s.f->cq[0].prod[0], s.f->cq[0].prod[0].tail - 1));
+	ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), 0);
+	ck_assert(ring_cq_switched(&s.f->cq[0].prod[0], s.f->cq[0].prod[0].tail - 1));
+	ck_assert_uint_eq(rnic_stale_completions(s.ctx), 3);
+	fake_teardown(&s);
+}
+END_TEST
+
 /* Two threads post, two poll one CQ: each request completes once. */
 #define PER_THREAD 2000
 static struct fake_set shared;
@@ -394,5 +477,6 @@ END_TEST
 
 UNIT_MAIN("client_poll", poll__fields, poll__batches_and_release, poll__two_subs_in_turn,
 	poll__resize, poll__discards_what_fits_nothing, poll__destroyed_and_reset_qp,
-	poll__overrun_told_last, poll__hostile_places, poll__hostile_switch, srq__slots,
+	poll__overrun_told_last, poll__reset_waits, poll__hostile_places, poll__hostile_switch,
+	srq__slots, srq__slots_of_destroyed_qp,
 	threads__post_and_poll)

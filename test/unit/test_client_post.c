@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Posting: what lies in the slots, limits, lists that fail midway, bells and kicks. */
 #include "client_fake.h"
+#include "client_priv.h"
 
 static struct rnic_sge sges[16];
 static uint8_t bytes[256];
@@ -121,6 +122,90 @@ START_TEST(send__atomic_flush_bind_fast_reg_inv)
 	ck_assert_int_eq(rnic_post_send(s.qp, &wr, NULL), 0);
 	ck_assert_int_eq(take(&s, (uint8_t *)&w), 1);
 	ck_assert_uint_eq(w.imm, 0x5555);
+	fake_teardown(&s);
+}
+END_TEST
+
+/* What would only fail the QP is refused, alone: by the device's word or the QP's type. */
+START_TEST(send__operations_not_there)
+{
+	static const uint32_t optional[] = {RNIC_WR_BIND_MW, RNIC_WR_FAST_REG, RNIC_WR_FLUSH,
+		RNIC_WR_ATOMIC_WRITE};
+	const struct rnic_send_wr *bad;
+	struct rnic_mw *mw;
+
+	fake_lacks = UINT64_MAX;
+	struct fake_set s = fake_setup(4);
+	struct rnic_send_wr two = send_wr(2, 0), wr = send_wr(1, 0);
+
+	ck_assert_int_eq(rnic_alloc_mw(s.pd, RNIC_MW_TYPE_2, &mw), 0);
+	wr.next = &two;
+	for (uint32_t i = 0; i < 4; i++) {
+		two.opcode = optional[i];
+		two.wr.bind_mw.mw = mw;
+		ck_assert_int_eq(rnic_post_send(s.qp, &wr, &bad), -EOPNOTSUPP);
+		ck_assert_ptr_eq(bad, &two);
+		ck_assert_uint_eq(atomic_load(&s.f->qp[0].client->sq_tail), i + 1);
+	}
+	mw->type = RNIC_MW_TYPE_1;
+	ck_assert_int_eq(rnic_bind_mw(s.qp, mw, &wr), -EOPNOTSUPP);
+	two.opcode = RNIC_WR_SEND_WITH_INV;
+	ck_assert_int_eq(rnic_post_send(s.qp, &wr, NULL), 0);
+	struct rnic_qp *uc = fake_qp_in(&s, RNIC_QPT_UC, NULL);
+	ck_assert_int_eq(rnic_post_send(uc, &two, NULL), -EINVAL);
+	fake_teardown(&s);
+	/* each goes by its own capability */
+	for (uint32_t i = 0; i < 4; i++) {
+		static const uint64_t caps[] = {1ull << 17, 1ull << 21, 1ull << 38, 1ull << 40};
+
+		ck_assert_uint_eq(client_opcodes_lacking(~caps[i]) >> optional[i] & 1,
+			optional[i] != RNIC_WR_BIND_MW && optional[i] != RNIC_WR_FLUSH);
+		ck_assert_uint_eq(client_opcodes_lacking(caps[i]) >> optional[i] & 1, 0);
+	}
+}
+END_TEST
+
+struct binder {
+	struct rnic_qp *qp;
+	struct rnic_mw *mw;
+};
+
+static void *
+bind_one(void *arg)
+{
+	const struct binder *b = arg;
+	struct rnic_send_wr wr = send_wr(1, 0);
+
+	if (rnic_bind_mw(b->qp, b->mw, &wr))
+		abort();
+	return NULL;
+}
+
+/* A bind is stopped between the choice of its key and its post: another's key is another. */
+START_TEST(bind__keys_of_two_threads)
+{
+	struct fake_set s = fake_setup(4);
+	struct binder b[2] = {{.qp = s.qp}, {.qp = fake_qp_in(&s, RNIC_QPT_RC, NULL)}};
+	struct ring_wqe w[2];
+	pthread_t t[2];
+
+	ck_assert_int_eq(rnic_alloc_mw(s.pd, RNIC_MW_TYPE_1, &b[0].mw), 0);
+	b[1].mw = b[0].mw;
+	client_lock(&client_qp(b[0].qp)->sq_lock);
+	for (int i = 0; i < 2; i++) {
+		pthread_create(&t[i], NULL, bind_one, &b[i]);
+		for (int k = 0; k < 1000; k++)
+			sched_yield();
+	}
+	client_unlock(&client_qp(b[0].qp)->sq_lock);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(t[i], NULL);
+		ck_assert_int_ge(ring_wq_poll(&s.f->qp[i].sq), 0);
+		ck_assert_int_eq(ring_wq_take(&s.f->qp[i].sq, offsetof(struct ring_wqe, num_slots),
+			(uint8_t *)&w[i]), 1);
+	}
+	ck_assert_uint_ne(w[0].rkey, w[1].rkey);
+	ck_assert(w[0].bind.mw_key == w[1].rkey || w[1].bind.mw_key == w[0].rkey);
 	fake_teardown(&s);
 }
 END_TEST
@@ -447,6 +532,7 @@ START_TEST(fast__same_slots)
 }
 END_TEST
 
-UNIT_MAIN("client_post", send__fields, send__atomic_flush_bind_fast_reg_inv, send__wraps,
+UNIT_MAIN("client_post", send__fields, send__atomic_flush_bind_fast_reg_inv,
+	send__operations_not_there, bind__keys_of_two_threads, send__wraps,
 	send__limits, send__by_type_and_state, send__list_stops_at_bad, send__unsignalled_slots,
 	send__index_wraps, bell__only_when_needed, recv__fields_limits, fast__same_slots)

@@ -311,9 +311,44 @@ START_TEST(cq__resize_below_what_is_in_use)
 }
 END_TEST
 
+/*
+ * A thread of the client posts before it knows of RESET: these slots are no requests, neither
+ * of this connection nor of the next.
+ */
+START_TEST(modify__reset_beside_posts)
+{
+	struct ring_wqe junk = {.num_slots = 0}, w = {.num_slots = 1, .opcode = RING_WR_SEND};
+	struct ring_ctrl_qp_attr a = {.state = RING_QPS_RESET};
+	const struct ring_cqe *cqe;
+	struct pair p;
+
+	make_pair(&p);
+	connect_pair(&p);
+	for (int i = 0; i < 2; i++) {
+		struct ring_rwqe *r = (struct ring_rwqe *)fx_ptr(&cl, p.qp[i].rq);
+
+		ck_assert_int_eq(modify(p.qpn[i], RING_QP_STATE, &a, NULL), 0);
+		post_send(&p, i, 0, &junk);
+		post_recv(&p, i, 0, NULL, 0, 0);
+		memset(r, 0, sizeof(*r));
+	}
+	connect_pair(&p);
+	post_recv(&p, 1, 1, NULL, 0, 0);
+	((struct ring_rwqe *)fx_ptr(&cl, p.qp[1].rq))[1].num_sge = 0;
+	w.flags = RING_WR_SIGNALED;
+	post_send(&p, 0, 1, &w);
+	cqe = wait_cqes(&p, 2);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_uint_eq(cqe[-i].wqe_index, 1);
+		ck_assert_uint_eq(cqe[-i].qpn_status >> 24, 0);
+	}
+}
+END_TEST
+
 FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, create__refuses_other_types,
 	create__quota_before_a_number, send__over_the_hairpin,
 	query__tells_what_was_set, modify__refused_leaves_the_state,
 	modify__unresolved_neighbour, destroy__while_a_modify_waits, modify__reset_and_again,
+	modify__reset_beside_posts,
 	destroy__in_every_state, cq__resize,
 	resolve__its_own_time_limit, cq__resize_below_what_is_in_use)

@@ -485,6 +485,35 @@ START_TEST(foreign__reset_while_pending)
 }
 END_TEST
 
+/* An SRQ's receive that a message has begun comes back when its QP goes, once. */
+START_TEST(srq__half_received_on_reset)
+{
+	struct wire *w = start((struct wire_params){0});
+	uint32_t key;
+	struct ring_cqe e;
+
+	if (_i) { /* while a copier still writes to it: not before that has ended */
+		key = w->key;
+		w->key = w->far_key;
+		wire_post_recv(w, 0, 4096);
+		w->key = key;
+	} else {
+		wire_post_recv(w, 0, 4096);
+	}
+	wire_pkt(w, req(ROCE_RC_SEND_FIRST, 0x200), data, 1024);
+	ck_assert_int_eq(wire_modify(w, RING_QPS_RESET), 0);
+	if (_i) {
+		wire_no_cqe(w);
+		wire_io(w, 0);
+	}
+	e = wire_cqe(w, WC_WR_FLUSH_ERR);
+	ck_assert_uint_eq(e.wqe_index, 0);
+	ck_assert_uint_ne(atomic_load(&e.tag) & RING_CQE_RECV, 0);
+	wire_no_cqe(w);
+	wire_free(w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -522,6 +551,7 @@ main(void)
 	tcase_add_loop_test(c, foreign__write_is_acknowledged_when_placed, 0, 2);
 	tcase_add_test(c, foreign__read_and_atomic);
 	tcase_add_loop_test(c, foreign__reset_while_pending, 0, 2);
+	tcase_add_loop_test(c, srq__half_received_on_reset, 0, 2);
 	suite_add_tcase(s, c);
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
