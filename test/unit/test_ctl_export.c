@@ -233,7 +233,7 @@ START_TEST(import__counts_as_a_pd)
 	struct shared s;
 
 	share(&s);
-	fx_dev->cfg.max_cqs = 3;
+	fx_dev->cfg.quota_cqs = 3;
 	ck_assert_int_eq(import(&other, RING_EXPORT_PD, s.pd_token, &rep), 0);
 	ck_assert_int_eq(import(&other, RING_EXPORT_PD, s.pd_token, &rep), -EDQUOT);
 	fx_close(&other);
