@@ -499,7 +499,7 @@ device_lists(struct worker_device *d)
 	LIST_INIT(&d->users);
 	STAILQ_INIT(&d->graces);
 	STAILQ_INIT(&d->timewait);
-	LIST_INIT(&d->neigh_waits);
+	ctl_neigh_init(d);
 	d->helper_src.fd = d->sh.ctl_kick_fd = -1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From an address vector to a path: own address, route, next hop, and waiting until its MAC is
- * known. Own addresses lead to the hairpin.
+ * From an address vector to a path: own address, route, next hop. Own addresses lead to the
+ * hairpin. Waiting until the next hop's MAC is known is in ctl_neigh.c.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -68,8 +68,9 @@ av_ok(const struct worker_device *d, const struct ring_ctrl_av *av)
 }
 
 int
-ctl_av_resolve(struct worker_device *d, const struct ring_ctrl_av *av, struct verbs_av *out)
+ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out)
 {
+	struct worker_device *d = c->dev;
 	struct net_ip dst = net_ip_from_bytes(av->dgid.raw), hop;
 	const struct ctl_gid *g;
 	uint32_t port;
@@ -98,174 +99,119 @@ ctl_av_resolve(struct worker_device *d, const struct ring_ctrl_av *av, struct ve
 		return err;
 	out->port = (uint16_t)port;
 	out->vlan = g->vid != 0 ? g->vid : 0xffff;
-	out->neigh = net_neigh_get(d->port[port].neighs, &hop, g->vid, ctl_now(d));
-	return out->neigh != NULL ? 0 : -ENOMEM;
-}
-
-/* ---- waiting for a neighbour ---------- */
-
-static const char *
-unreachable(const struct net_neigh *n, char *buf)
-{
-	return net_ip_format(&n->ip, buf);
-}
-
-int
-ctl_neigh_wait(struct worker_device *d, struct net_neigh *n, struct ctl_neigh_wait *w)
-{
-	uint64_t l2 = atomic_load_explicit(&n->l2, memory_order_relaxed);
-	char text[NET_IP_TEXT];
-
-	w->neigh = NULL;
-	if (net_neigh_l2_usable(l2))
-		return 0;
-	if (net_neigh_l2_state(l2) == NET_NEIGH_FAILED) {
-		LOG_LIMITED(&d->unreachable_told, ctl_log, NOTICE,
-			"no host answers for %s on port %u (neighbour FAILED)",
-			unreachable(n, text), n->port);
-		return -EHOSTUNREACH;
-	}
-	net_neigh_ref(n);
-	w->neigh = n;
-	w->status = -EINPROGRESS;
-	if (w->due != 0 && w->due < d->neigh_due)
-		d->neigh_due = w->due;
-	LIST_INSERT_HEAD(&d->neigh_waits, w, link);
-	return -EINPROGRESS;
-}
-
-void
-ctl_neigh_cancel(struct ctl_neigh_wait *w)
-{
-	LIST_REMOVE(w, link);
-	net_neigh_put(w->neigh);
-	w->neigh = NULL;
-}
-
-/*
- * From inside the neighbour table, which must not be entered again: only marked, and told by
- * ctl_neigh_tell().
- */
-void
-ctl_neigh_event(struct worker_device *d, const struct net_neigh *n, int status)
-{
-	struct ctl_neigh_wait *w;
-
-	LIST_FOREACH(w, &d->neigh_waits, link) {
-		if (w->neigh == n)
-			w->status = status;
-	}
-	d->neigh_told = false;
-}
-
-uint64_t
-ctl_neigh_expire(struct worker_device *d, uint64_t now)
-{
-	struct ctl_neigh_wait *w;
-	uint64_t next = UINT64_MAX;
-
-	LIST_FOREACH(w, &d->neigh_waits, link) {
-		if (w->due == 0 || w->status != -EINPROGRESS)
-			continue;
-		if (w->due <= now) {
-			w->status = -ETIMEDOUT;
-			d->neigh_told = false;
-		} else if (w->due < next) {
-			next = w->due;
-		}
-	}
-	return next;
-}
-
-void
-ctl_neigh_tell(struct worker_device *d)
-{
-	struct ctl_neigh_wait *w;
-	char text[NET_IP_TEXT];
-
-	while (!d->neigh_told) {
-		d->neigh_told = true;
-		LIST_FOREACH(w, &d->neigh_waits, link) {
-			int status = w->status;
-
-			if (status == -EINPROGRESS)
-				continue;
-			if (status == -EHOSTUNREACH)
-				LOG_LIMITED(&d->unreachable_told, ctl_log, NOTICE,
-					"no host answers for %s on port %u (neighbour %s)",
-					unreachable(w->neigh, text), w->neigh->port,
-					net_neigh_state_name(net_neigh_l2_state(
-						atomic_load(&w->neigh->l2))));
-			ctl_neigh_cancel(w);
-			d->neigh_told = false; /* the list may change under us: look again */
-			w->resolved(w, status);
-			break;
-		}
-	}
+	return ctl_neigh_get(c, d->port[port].neighs, &hop, g->vid, &out->neigh);
 }
 
 /* ---- RESOLVE ---------- */
 
-struct resolve {
+struct ctl_resolve {
 	struct ctl_neigh_wait wait;
+	LIST_ENTRY(ctl_resolve) link;
+	struct ctl_client *client;
 	struct ctl_elem e;
 	struct net_neigh *neigh;
 	unsigned int mtu;
 };
 
 static void
-resolve_fill(void *rep, const struct net_neigh *n, unsigned int mtu)
+resolve_fill(struct ctl_resolve *s)
 {
-	struct ring_ctrl_resolve_rep *p = rep;
-	struct rte_ether_addr mac = net_neigh_l2_mac(atomic_load(&n->l2));
+	struct ring_ctrl_resolve_rep *p = ctl_elem_rep(s->e);
+	struct rte_ether_addr mac = net_neigh_l2_mac(atomic_load(&s->neigh->l2));
 
-	p->path_mtu = mtu;
+	p->path_mtu = s->mtu;
 	memcpy(p->dmac, mac.addr_bytes, sizeof(p->dmac));
+}
+
+/* 0, -errno, or -EINPROGRESS: the wait's function goes on with it. */
+static int
+resolve_try(struct ctl_resolve *s)
+{
+	const struct ring_ctrl_resolve_req *r = ctl_elem_req(s->e);
+	struct verbs_av av;
+	int err = ctl_av_resolve(s->client, &r->av, &av);
+
+	if (err == -EAGAIN)
+		return ctl_neigh_line(s->client, &s->wait);
+	if (err < 0)
+		return err;
+	s->neigh = av.neigh;
+	s->mtu = ctl_mtu_of(s->client->dev->port[r->av.port - 1].mtu);
+	return ctl_neigh_wait(s->client, av.neigh, &s->wait);
+}
+
+static void
+resolve_free(struct ctl_resolve *s)
+{
+	LIST_REMOVE(s, link);
+	s->client->user->resolves--;
+	if (s->neigh != NULL)
+		net_neigh_put(s->neigh);
+	free(s);
+}
+
+static void
+resolve_end(struct ctl_resolve *s, int status)
+{
+	struct ctl_elem e = s->e;
+
+	if (status == 0)
+		resolve_fill(s);
+	resolve_free(s);
+	ctl_elem_done(e, status);
 }
 
 static void
 resolve_done(struct ctl_neigh_wait *w, int status)
 {
-	struct resolve *s = (struct resolve *)w;
+	struct ctl_resolve *s = (struct ctl_resolve *)w;
 
-	if (status == 0)
-		resolve_fill(ctl_elem_rep(s->e), s->neigh, s->mtu);
-	net_neigh_put(s->neigh);
-	ctl_elem_done(s->e, status);
-	free(s);
+	if (status == -EAGAIN)
+		status = resolve_try(s); /* it is its turn */
+	if (status != -EINPROGRESS)
+		resolve_end(s, status);
 }
+
+void
+ctl_resolves_cancel(struct ctl_client *c)
+{
+	struct ctl_resolve *s;
+
+	while ((s = LIST_FIRST(&c->resolves)) != NULL) {
+		ctl_neigh_cancel(&s->wait);
+		resolve_end(s, -ECONNRESET);
+	}
+}
+
+#define MAX_RESOLVES 4096 /* of a uid: their time limits are gone through one by one */
 
 int
 ctl_op_resolve(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
 	const struct ring_ctrl_resolve_req *r = req;
-	struct worker_device *d = c->dev;
-	struct verbs_av av;
-	struct resolve *s;
+	struct ctl_resolve *s;
 	int err;
 
+	(void)rep;
 	if (r->reserved != 0)
 		return -EINVAL;
-	err = ctl_av_resolve(d, &r->av, &av);
-	if (err < 0)
-		return err;
+	if (c->user->resolves >= MAX_RESOLVES)
+		return -EAGAIN;
 	s = calloc(1, sizeof(*s));
-	if (s == NULL) {
-		net_neigh_put(av.neigh);
+	if (s == NULL)
 		return -ENOMEM;
-	}
 	s->wait.resolved = resolve_done;
 	if (r->timeout_ms != 0)
-		s->wait.due = ctl_now(d) + r->timeout_ms * UINT64_C(1000000);
+		s->wait.due = ctl_now(c->dev) + r->timeout_ms * UINT64_C(1000000);
+	s->client = c;
 	s->e = e;
-	s->neigh = av.neigh;
-	s->mtu = ctl_mtu_of(d->port[r->av.port - 1].mtu);
-	err = ctl_neigh_wait(d, av.neigh, &s->wait);
+	LIST_INSERT_HEAD(&c->resolves, s, link);
+	c->user->resolves++;
+	err = resolve_try(s);
 	if (err == -EINPROGRESS)
 		return CTL_LATER;
 	if (err == 0)
-		resolve_fill(rep, s->neigh, s->mtu);
-	net_neigh_put(s->neigh);
-	free(s);
+		resolve_fill(s);
+	resolve_free(s);
 	return err;
 }

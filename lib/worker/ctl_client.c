@@ -450,6 +450,7 @@ reap_step(struct ctl_client *c)
 {
 	ctl_client_drop_queue(c);
 	ctl_wait_wake(c, -ECONNRESET);
+	ctl_resolves_cancel(c);
 	if (reap_kind(c, CTL_QP, ctl_qp_destroy))
 		return false;
 	/* The helper's jobs hold regions and PDs, by references that this does not ask for. */

@@ -552,8 +552,8 @@ port_init(struct worker_device *d, uint32_t port)
 int
 ctl_net_init(struct worker_device *d, const char **why)
 {
-	d->neigh_told = true;
-	d->neigh_due = UINT64_MAX;
+	/* A quarter of a table may be unresolved, and a quarter of that for one uid. */
+	d->neigh_share = NEIGHBOURS / 4 / 4;
 	for (uint32_t i = 0; i <= d->sh.num_ports; i++) {
 		if (port_init(d, i) < 0) {
 			*why = "no memory for the neighbour tables";
@@ -567,6 +567,7 @@ void
 ctl_net_fini(struct worker_device *d)
 {
 	ctl_nl_end(d);
+	ctl_neigh_fini(d);
 	for (uint32_t i = 0; i <= d->sh.num_ports; i++) {
 		if (d->port[i].neighs != NULL)
 			net_neigh_table_free(d->port[i].neighs);

@@ -27,6 +27,7 @@ ctl_user_get(struct worker_device *d, uid_t uid)
 			return NULL;
 		u->uid = uid;
 		u->maps.limit = d->maps.limit / 4;
+		TAILQ_INIT(&u->line);
 		LIST_INSERT_HEAD(&d->users, u, link);
 	}
 	u->clients++;
@@ -36,7 +37,14 @@ ctl_user_get(struct worker_device *d, uid_t uid)
 void
 ctl_user_put(struct ctl_user *u)
 {
-	if (--u->clients == 0) {
+	u->clients--;
+	ctl_user_free(u);
+}
+
+void
+ctl_user_free(struct ctl_user *u)
+{
+	if (u->clients == 0 && u->resolving == 0) {
 		LIST_REMOVE(u, link);
 		free(u);
 	}

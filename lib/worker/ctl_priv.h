@@ -31,6 +31,7 @@ struct ctl_msg;
 struct copier_lane;
 struct ctl_helper;
 struct ctl_listener;
+struct ctl_neigh_wait;
 struct ctl_nl;
 struct ctl_watch;
 
@@ -58,6 +59,8 @@ enum ctl_kind {
 	CTL_KINDS
 };
 
+TAILQ_HEAD(ctl_neigh_waits, ctl_neigh_wait);
+
 /** One for each uid that has clients; its clients share the limits. */
 struct ctl_user {
 	LIST_ENTRY(ctl_user) link;
@@ -68,11 +71,16 @@ struct ctl_user {
 	_Atomic uint64_t mapped; /* of its own memory, mapped and locked here */
 	struct mapmem_share maps; /* the mappings that this takes */
 	uint32_t fds; /* descriptors that are open for it */
+	uint32_t resolving; /* neighbours: it lives as long as these, too */
+	uint32_t resolves;  /* RESOLVE requests under way */
+	struct ctl_neigh_waits line; /* for more of those */
 	uint32_t count[CTL_KINDS];
 };
 
 struct ctl_user *ctl_user_get(struct worker_device *d, uid_t uid);
 void ctl_user_put(struct ctl_user *u);
+/** Nobody has it any more? */
+void ctl_user_free(struct ctl_user *u);
 /** 0 or -EDQUOT. */
 int ctl_user_charge(struct worker_device *d, struct ctl_user *u, uint64_t bytes);
 void ctl_user_uncharge(struct ctl_user *u, uint64_t bytes);
@@ -258,6 +266,7 @@ struct ctl_client {
 	uint64_t next_size[3]; /* of the next arena, by kind */
 	TAILQ_HEAD(, ctl_wait) waits;
 	uint32_t jobs; /* of helpers, under way */
+	LIST_HEAD(, ctl_resolve) resolves;
 
 	struct worker_ctx *ctx;
 	uint32_t ctx_added;   /* workers that know it */
@@ -529,26 +538,41 @@ struct ctl_timewait {
 
 /** Waits for a neighbour. */
 struct ctl_neigh_wait {
-	LIST_ENTRY(ctl_neigh_wait) link;
-	struct net_neigh *neigh; /* referenced; NULL: not waiting */
-	int status;		 /* -EINPROGRESS until it is to be told */
-	uint64_t due;		 /* ns; -ETIMEDOUT then; 0: when the neighbour table gives up */
+	TAILQ_ENTRY(ctl_neigh_wait) link;
+	LIST_ENTRY(ctl_neigh_wait) timed; /* if due is not 0 */
+	struct ctl_neigh_waits *list;	  /* that it is on; NULL: not waiting */
+	struct ctl_user *user;
+	struct net_neigh *neigh; /* referenced; NULL: it stands in line */
+	int status;
+	uint64_t due; /* ns; -ETIMEDOUT then; 0: when the neighbour table gives up */
+	/** -EAGAIN: it stood in line, and is to begin anew. */
 	void (*resolved)(struct ctl_neigh_wait *w, int status);
 };
 
 /**
  * Turn an address vector into what goes into packets, all but the neighbour's MAC. On success
- * out->neigh is referenced. -EINVAL, -ENETUNREACH, -EHOSTUNREACH, -ENOMEM.
+ * out->neigh is referenced. -EINVAL, -ENETUNREACH, -EHOSTUNREACH, -ENOMEM; -EAGAIN: its uid has
+ * as many unknown neighbours resolved as it may at a time, ctl_neigh_line().
  */
-int ctl_av_resolve(struct worker_device *d, const struct ring_ctrl_av *av, struct verbs_av *out);
+int ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out);
+/** net_neigh_get() within the uid's share: 0, -EAGAIN, -ENOMEM. */
+int ctl_neigh_get(struct ctl_client *c, struct net_neigh_table *t, const struct net_ip *ip,
+		  uint16_t vid, struct net_neigh **out);
+/** Wait for the uid's share to have room. -EINPROGRESS. */
+int ctl_neigh_line(struct ctl_client *c, struct ctl_neigh_wait *w);
 /** 0: usable; -EINPROGRESS: w->resolved() will be called; -EHOSTUNREACH. */
-int ctl_neigh_wait(struct worker_device *d, struct net_neigh *n, struct ctl_neigh_wait *w);
+int ctl_neigh_wait(struct ctl_client *c, struct net_neigh *n, struct ctl_neigh_wait *w);
 void ctl_neigh_cancel(struct ctl_neigh_wait *w);
 /** From the neighbour tables' callbacks; tell() then, outside of them. */
 void ctl_neigh_event(struct worker_device *d, const struct net_neigh *n, int status);
 void ctl_neigh_tell(struct worker_device *d);
 /** Waits that are over at `now`; the earliest that is left, or UINT64_MAX. */
 uint64_t ctl_neigh_expire(struct worker_device *d, uint64_t now);
+void ctl_neigh_init(struct worker_device *d);
+/** Before the neighbour tables go. */
+void ctl_neigh_fini(struct worker_device *d);
+/** End a dying client's RESOLVE requests. */
+void ctl_resolves_cancel(struct ctl_client *c);
 
 #define CTL_GIDS NET_IFACE_ADDRS /* entries of a port's GID table */
 
@@ -669,9 +693,12 @@ struct worker_device {
 	struct ctl_port port[PMD_MAX_PORTS + 1];
 	struct net_route_table routes;
 	struct ctl_nl *nl; /* NULL: no port stands on a kernel interface */
-	LIST_HEAD(, ctl_neigh_wait) neigh_waits;
+	struct ctl_map resolutions; /* under way, by neighbour */
+	LIST_HEAD(, ctl_resolution) resolving, resolved; /* resolved: their shares to give back */
+	LIST_HEAD(, ctl_neigh_wait) neigh_timed;
+	struct ctl_neigh_waits neigh_told; /* have an outcome, and are to be told */
 	uint64_t neigh_due; /* of the waits with a time limit of their own */
-	bool neigh_told; /* no wait has an outcome that it was not told */
+	uint32_t neigh_share; /* resolutions of a uid at a time */
 	uint64_t link_due, lanes_due;
 	uint64_t lane_limit_ns; /* that an access to a client's memory may take */
 	struct mapmem_deaths deaths; /* of mappings */

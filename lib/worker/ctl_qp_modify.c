@@ -227,13 +227,17 @@ apply(struct ctl_qp_op *op)
 	}
 }
 
+static void path(struct ctl_qp_op *op);
+
 static void
 neigh_resolved(struct ctl_neigh_wait *w, int status)
 {
 	struct ctl_qp_op *op =
 		(struct ctl_qp_op *)((uint8_t *)w - offsetof(struct ctl_qp_op, neigh_wait));
 
-	if (status < 0)
+	if (status == -EAGAIN)
+		path(op); /* it stood in line */
+	else if (status < 0)
 		modify_done(op, status);
 	else
 		apply(op);
@@ -244,7 +248,7 @@ ctl_qp_cancel_wait(struct ctl_qp *qp)
 {
 	struct ctl_qp_op *op = TAILQ_FIRST(&qp->ops);
 
-	if (op != NULL && op->neigh_wait.neigh != NULL) {
+	if (op != NULL && op->neigh_wait.list != NULL) {
 		ctl_neigh_cancel(&op->neigh_wait);
 		modify_done(op, -ECANCELED);
 	}
@@ -253,16 +257,20 @@ ctl_qp_cancel_wait(struct ctl_qp *qp)
 static void
 path(struct ctl_qp_op *op)
 {
-	struct worker_device *d = op->qp->o.client->dev;
-	int err = ctl_av_resolve(d, &op->ring.av, &op->attr.av);
+	struct ctl_client *c = op->qp->o.client;
+	int err = ctl_av_resolve(c, &op->ring.av, &op->attr.av);
 
+	op->neigh_wait.resolved = neigh_resolved;
+	if (err == -EAGAIN) {
+		ctl_neigh_line(c, &op->neigh_wait);
+		return;
+	}
 	if (err < 0) {
 		modify_done(op, err);
 		return;
 	}
 	op->has_neigh = true;
-	op->neigh_wait.resolved = neigh_resolved;
-	err = ctl_neigh_wait(d, op->attr.av.neigh, &op->neigh_wait);
+	err = ctl_neigh_wait(c, op->attr.av.neigh, &op->neigh_wait);
 	if (err == -EINPROGRESS)
 		return;
 	if (err < 0)
