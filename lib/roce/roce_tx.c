@@ -122,7 +122,7 @@ roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const ui
 {
 	uint8_t *end = out->payload + out->len;
 
-	memset(end, 0, out->pad);
+	memset(end, 0, ROCE_ICRC_LEN); /* the pad, and what the ICRC will overwrite: no loop */
 	if (crc) {
 		roce_icrc_store(end + out->pad, crc32_update(*crc, end, out->pad));
 	} else {
