@@ -58,6 +58,7 @@ struct sim_profile {
 	uint32_t inval;	    /* windows, and local invalidates */
 	uint32_t mutate;    /* last packets that lie about their length, with a right ICRC */
 	bool strict_responder, go_back_n; /* of the engine */
+	bool gbn_peer;	    /* every second node is such an engine, the others are whole */
 	bool rnr_echo;	    /* a sequence NAK follows every RNR NAK, as from rxe */
 	bool squeeze;	    /* few buffers, shadows, ios; the port takes a part */
 	bool overrun;	    /* CQs that are too small */
@@ -323,6 +324,8 @@ struct sim {
 	struct rng rng;
 	uint64_t now, progress_at;
 	bool v6;
+	uint16_t vlan; /* 0xffff: untagged */
+	uint8_t sl;
 	struct sim_node node[SIM_NODES];
 	uint32_t num_nodes;
 	struct sim_ep *ep[SIM_EPS];
@@ -346,6 +349,25 @@ static inline uint32_t
 sim_between(struct rng *r, uint32_t lo, uint32_t hi)
 {
 	return lo + rng_below(r, hi - lo + 1);
+}
+
+/** Where a frame's IP header begins, behind a tag if there is one; FCS covers what is before. */
+static inline uint32_t
+sim_frame_l3(const uint8_t *frame)
+{
+	return frame[12] == 0x81 ? 18 : 14;
+}
+
+static inline bool
+sim_frame_v6(const uint8_t *frame)
+{
+	return frame[sim_frame_l3(frame) - 2] == 0x86;
+}
+
+static inline uint32_t
+sim_frame_bth(const uint8_t *frame)
+{
+	return sim_frame_l3(frame) + (sim_frame_v6(frame) ? 48 : 28);
 }
 
 /* sim_run.c */

@@ -199,7 +199,7 @@ ep_av(struct sim_ep *ep, struct verbs_av *av)
 {
 	const struct sim *s = ep->s;
 
-	*av = (struct verbs_av){.vlan = 0xffff, .hop_limit = 64,
+	*av = (struct verbs_av){.vlan = s->vlan, .sl = s->sl, .hop_limit = 64,
 				.neigh = &ep->node->neigh[ep->peer->node->id]};
 	sim_node_ip(s, ep->node->id, av->sgid);
 	sim_node_ip(s, ep->peer->node->id, av->dgid);

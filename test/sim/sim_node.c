@@ -96,6 +96,7 @@ node_rx(struct sim_node *n, const struct sim_pkt *p, struct net_pkt *out)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(n->rx_pool);
 	struct net_ip self, dst;
+	uint16_t tag = n->s->vlan == 0xffff ? NET_VLAN_NONE : net_vlan_tci(n->s->vlan, n->s->sl);
 
 	if (m == NULL) {
 		n->rx_no_mbuf++;
@@ -105,6 +106,9 @@ node_rx(struct sim_node *n, const struct sim_pkt *p, struct net_pkt *out)
 	memcpy(rte_pktmbuf_append(m, (uint16_t)p->len), p->data, p->len);
 	sim_node_ip(n->s, n->id, self.b);
 	if (net_parse(m, out) == NET_UDP && out->dport == NET_ROCE_PORT) {
+		if (out->vlan_tci != tag)
+			sim_fail(n->s, "node %u: a frame with tag %04x, not %04x", n->id,
+				 out->vlan_tci, tag);
 		dst = net_pkt_dst(out);
 		if (net_ip_eq(&dst, &self))
 			return true;
@@ -393,13 +397,16 @@ node_engine_new(struct sim_node *n)
 {
 	struct sim *s = n->s;
 	struct verbs_host host = {host_notify, host_event, host_io_submit, n};
-	bool few = s->prof->squeeze;
+	bool few = s->prof->squeeze, gbn = s->prof->gbn_peer && (n->id & 1);
 	struct roce_config cfg = {
 		.verbs = &n->verbs, .qpns = n->qpns, .tx = n->tx_list, .num_ports = 1,
 		.tx_pool = n->tx_pool, .seed = rng_u64(&s->rng),
 		.max_rx_held = RX_MBUFS / 4, .max_rx_held_qp = sim_between(&s->rng, 4, 128),
-		.strict_responder = s->prof->strict_responder,
-		.go_back_n = s->prof->go_back_n,
+		.strict_responder = s->prof->strict_responder || gbn,
+		.go_back_n = s->prof->go_back_n || gbn,
+		/* in every second node a window from a packet or two on */
+		.max_inflight = sim_between(&s->rng, 0, 1) *
+				sim_between(&s->rng, 256, 512u << rng_below(&s->rng, 8)),
 	};
 
 	if (verbs_worker_init(&n->verbs, 0, n->mrs, &host,

@@ -128,6 +128,8 @@ make_world(struct sim *s)
 
 	s->num_nodes = sim_between(&s->rng, 2, s->prof->nodes);
 	s->v6 = rng_below(&s->rng, 3) == 0;
+	s->vlan = rng_below(&s->rng, 4) == 0 ? (uint16_t)sim_between(&s->rng, 1, 4094) : 0xffff;
+	s->sl = (uint8_t)rng_below(&s->rng, 8);
 	sim_wire_init(s);
 	for (uint32_t i = 0; i < s->num_nodes; i++)
 		sim_node_init(s, i);

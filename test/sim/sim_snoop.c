@@ -15,7 +15,7 @@
 static bool
 snoop_parse(const uint8_t *frame, uint32_t len, struct roce_pkt *p)
 {
-	uint32_t off = frame[12] == 0x86 ? 14 + 48 : 14 + 28;
+	uint32_t off = sim_frame_bth(frame);
 
 	return len >= off + ROCE_BTH_LEN + ROCE_ICRC_LEN &&
 	       roce_parse(frame + off, len - off - ROCE_ICRC_LEN, p) == ROCE_OK;

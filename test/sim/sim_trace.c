@@ -103,7 +103,7 @@ text_aeth(FILE *f, const struct roce_pkt *p)
 static void
 text_packet(FILE *f, const struct trace_event *e)
 {
-	uint32_t off = e->data[12] == 0x86 ? 14 + 48 : 14 + 28;
+	uint32_t off = sim_frame_bth(e->data);
 	struct roce_pkt p;
 	uint32_t have = e->len < TRACE_SNAP ? e->len : TRACE_SNAP;
 

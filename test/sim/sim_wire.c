@@ -2,8 +2,8 @@
 /*
  * The wire: every node has a port of some rate, behind it a network that delays, and as the
  * profile says loses, doubles, overtakes and corrupts. Frames are copied, so that what an engine
- * does to its mbufs later cannot be seen here. Bits flip behind the Ethernet header only: there
- * the frame check sequence would see it, and there is none here.
+ * does to its mbufs later cannot be seen here. Bits flip behind the Ethernet header and tag only:
+ * there the frame check sequence would see it, and there is none here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -130,12 +130,12 @@ static void
 wire_corrupt(struct sim *s, struct sim_pkt *p)
 {
 	struct sim_wire *w = &s->wire;
-	uint32_t bits = (p->len - 14) * 8;
+	uint32_t l3 = sim_frame_l3(p->data), bits = (p->len - l3) * 8;
 	uint32_t at = rng_below(&w->rng, bits);
 	uint32_t n = sim_between(&w->rng, 1, 3);
 
 	for (uint32_t i = 0; i < n; i++) {
-		p->data[14 + at / 8] ^= (uint8_t)(1u << (at % 8));
+		p->data[l3 + at / 8] ^= (uint8_t)(1u << (at % 8));
 		at = (at + 1 + rng_below(&w->rng, 31)) % bits;
 	}
 	w->corrupted++;
@@ -149,8 +149,8 @@ wire_corrupt(struct sim *s, struct sim_pkt *p)
 static void
 wire_mutate(struct sim *s, struct sim_pkt *p)
 {
-	bool v6 = p->data[12] == 0x86;
-	uint32_t l3 = 14, l4 = l3 + (v6 ? 40 : 20);
+	bool v6 = sim_frame_v6(p->data);
+	uint32_t l3 = sim_frame_l3(p->data), l4 = l3 + (v6 ? 40 : 20);
 	uint8_t *bth = p->data + l4 + 8;
 	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(p->data + l3);
 	struct sim_ep *ep = sim_ep_of_qpn(&s->node[p->dst], roce_bth_qpn((const void *)bth));
@@ -218,8 +218,7 @@ static void
 wire_echo_rnr(struct sim *s, unsigned int src, unsigned int dst, uint64_t out,
 	      const uint8_t *data, uint32_t len)
 {
-	bool v6 = data[12] == 0x86;
-	uint32_t bth = 14 + (v6 ? ROCE_L3L4_LEN_V6 : ROCE_L3L4_LEN_V4);
+	uint32_t l3 = sim_frame_l3(data), bth = sim_frame_bth(data);
 	uint8_t copy[128];
 
 	if (len > sizeof(copy) || data[bth] != ROCE_RC_ACK ||
@@ -227,7 +226,7 @@ wire_echo_rnr(struct sim *s, unsigned int src, unsigned int dst, uint64_t out,
 		return;
 	memcpy(copy, data, len);
 	copy[bth + ROCE_BTH_LEN] = ROCE_NAK_PSN_SEQ;
-	roce_icrc_write(copy + 14, v6, len - 14);
+	roce_icrc_write(copy + l3, sim_frame_v6(data), len - l3);
 	sim_trace_packet(SIM_EV_DUP, s->now, src, dst, copy, len);
 	wire_put(s, src, dst, out, copy, len);
 }
