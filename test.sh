@@ -7,6 +7,7 @@ cd "$(dirname "$0")" || exit 1
 usage() {
 	cat <<'EOF'
 usage: ./test.sh [OPTION...] [SUITE...]
+       ./test.sh --long [OPTION...] [NAME...]
 
 Installs what is missing, builds into build/ and runs the tests: all of them
 but the hours-long ones, or the meson suites that are named (unit, sim, ...).
@@ -18,8 +19,12 @@ exit status is 0 only if nothing failed.
                     clang with ASan and UBSan (build-asan/, without the suite
                     'slow'), TSan (build-tsan/, the suite 'tsan'), static checks
   --sanitize        the two sanitizer builds alone
-  --long            CI, then the suite 'long' without time limits: hours. The
-                    log, with commit and machine, is kept in docs/evidence/
+  --long            CI, then the suite 'long' without time limits: hours. With
+                    names only these tests of that suite: sim_10000, sim_bugs,
+                    hostile_10min_asan, hostile_kill_200, hostile_daemon_kill_20,
+                    hostile_kill_wire_200, rxe_peer, rxe_wire, rxe_neigh,
+                    rxe_matrix, wire_mutations. The log of each, with commit and
+                    machine, is kept in docs/evidence/NAME-DATE.log
   --compiler CC     gcc or clang for the plain build; clang builds into
                     build-clang/. Without it gcc, in build/
   --no-install      install nothing, whatever is missing
@@ -60,16 +65,18 @@ esac
 
 if [ "$tier" = long ] && [ -z "${SOFTRNIC_LONG_LOG:-}" ]; then
 	mkdir -p docs/evidence
-	SOFTRNIC_LONG_LOG=docs/evidence/long-$(date -u +%Y%m%dT%H%MZ).log
+	SOFTRNIC_LONG_LOG=docs/evidence/long-$(date -u +%Y-%m-%d).log
+	[ ${#suites[@]} = 0 ] || SOFTRNIC_LONG_LOG=/dev/null # each keeps its own
 	export SOFTRNIC_LONG_LOG
 	args=(--long --compiler "$compiler" ${verbose[@]+--verbose})
 	[ $install = 1 ] || args+=(--no-install)
-	echo "== log: $SOFTRNIC_LONG_LOG"
+	[ ${#suites[@]} != 0 ] || echo "== log: $SOFTRNIC_LONG_LOG"
 	{
 		echo "commit:  $(git -c safe.directory="$PWD" describe --always --dirty --abbrev=40)"
 		echo "machine: $(uname -srm), $(nproc) CPUs, $(sed -n 's/^model name.*: //p;T;q' /proc/cpuinfo)"
 		echo "started: $(date -u)"
-		"$BASH" ./test.sh "${args[@]}" "${suites[@]}" 2>&1
+		"$BASH" ./test.sh "${args[@]}" ${suites[@]+"${suites[@]}"} 2>&1 | sed -u -e "s|$PWD/||g"
+		exit "${PIPESTATUS[0]}"
 	} | tee "$SOFTRNIC_LONG_LOG"
 	exit "${PIPESTATUS[0]}"
 fi
@@ -162,7 +169,7 @@ run() {
 	elif [ $rc != 0 ]; then
 		failed=$((failed + 1))
 		faults+=("meson test -C $dir: exit status $rc")
-	elif [ $((p + f + s)) = 0 ] && [[ "$*" != *long* ]]; then
+	elif [ $((p + f + s)) = 0 ]; then
 		failed=$((failed + 1))
 		faults+=("meson test -C $dir $*: no such test")
 	fi
@@ -177,14 +184,30 @@ tests_plain() {
 	build "$plain" "$compiler" -Dtests=true -Dwerror=true && run "$plain" ${selection[@]+"${selection[@]}"}
 }
 
-tests_sanitized() {
+build_asan() {
 	build build-asan clang -Dwerror=true -Dbuildtype=debugoptimized \
-		-Db_sanitize=address,undefined -Db_lundef=false &&
-		run build-asan --setup sanitize ${selection[@]+"${selection[@]}"}
+		-Db_sanitize=address,undefined -Db_lundef=false
+}
+
+tests_sanitized() {
+	build_asan && run build-asan --setup sanitize ${selection[@]+"${selection[@]}"}
 	[ ${#suites[@]} = 0 ] || return 0
 	build build-tsan clang -Dwerror=true -Dbuildtype=debugoptimized \
 		-Db_sanitize=thread -Db_lundef=false &&
 		run build-tsan --setup sanitize --suite tsan
+}
+
+# Tests of the long tier by name, each in the build that it is of.
+tests_long() {
+	local name
+	for name; do
+		if [[ $name = *_asan ]]; then
+			build_asan && run build-asan --setup sanitize --suite long --timeout-multiplier 0 "$name"
+		else
+			build "$plain" "$compiler" -Dtests=true -Dwerror=true &&
+				run "$plain" --suite long --timeout-multiplier 0 "$name"
+		fi
+	done
 }
 
 # shellcheck disable=SC2317 # called by check
@@ -196,6 +219,11 @@ if [ $install = 1 ]; then
 	groups=(build test)
 	[ "$tier" = quick ] || groups+=(interop docs)
 	devtools/install-deps.sh "${groups[@]}" || die "installing failed (--no-install goes on without)"
+fi
+
+if [ "$tier" = long ] && [ ${#suites[@]} != 0 ]; then
+	tests_long "${suites[@]}"
+	finish
 fi
 
 case $tier in
@@ -217,6 +245,7 @@ ci | long)
 	[ "$compiler" = clang ] || check "clang compiles it without a warning" clang_compiles
 	tests_sanitized
 	[ "$tier" != long ] || run "$plain" --suite long --timeout-multiplier 0
+	[ "$tier" != long ] || run build-asan --setup sanitize --suite long --timeout-multiplier 0
 	;;
 esac
 finish

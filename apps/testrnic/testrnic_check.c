@@ -70,15 +70,17 @@ load_check(const struct load *l, uint32_t qp, uint64_t n, uint64_t stamp, uint64
 }
 
 bool
-load_same(const struct load *l)
+load_same(const struct load *l, uint64_t *compared)
 {
 	for (uint32_t q = 0; q < l->spec.qps; q++) {
 		uint64_t end = l->posted[q], n = end - l->base[q];
 
-		for (n = end - (n < l->slots ? n : l->slots); n < end; n++)
+		for (n = end - (n < l->slots ? n : l->slots); n < end; n++) {
+			++*compared;
 			if (memcmp(load_slot(l, &l->tx, q, n), load_slot(l, &l->rx, q, n),
 				   l->spec.size) != 0)
 				return false;
+		}
 	}
 	return true;
 }

@@ -447,6 +447,6 @@ load_result(struct load *l, struct load_result *r)
 		r->p50 = l->pings[l->num_pings / 2];
 		r->p99 = l->pings[(uint64_t)l->num_pings * 99 / 100];
 	}
-	if (l->spec.op != LOAD_PING && !l->spec.stamps && !load_same(l))
+	if (l->spec.op != LOAD_PING && !l->spec.stamps && !load_same(l, &r->compared))
 		r->wrong++;
 }

@@ -69,7 +69,7 @@ bool load_arrived(const struct load *l, const uint8_t *message, uint64_t stamp);
 bool load_check(const struct load *l, uint32_t qp, uint64_t n, uint64_t stamp,
 		uint64_t *compared);
 /** What lies in both sides' slots of the messages since load_start(), when none is under way. */
-bool load_same(const struct load *l);
+bool load_same(const struct load *l, uint64_t *compared);
 
 /* testrnic_queues.c */
 int load_queues_open(struct load *l);

@@ -420,6 +420,7 @@ shared_init(struct worker_device *d, const char **why)
 	s->num_ports = d->cfg.num_ports;
 	memcpy(s->port, d->ports, sizeof(d->ports));
 	s->tx_pool = d->cfg.tx_pool;
+	s->rx_pool = d->cfg.rx_pool;
 	s->rx_pool_size = d->cfg.rx_pool != NULL ? d->cfg.rx_pool->size : d->cfg.tx_pool->size;
 	s->shadows = d->cfg.shadows;
 	s->idle_us = d->cfg.idle_us;

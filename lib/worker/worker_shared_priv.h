@@ -35,6 +35,7 @@ struct worker_shared {
 	 * replaced freed after a QUIESCE of every worker. */
 	struct net_iface iface[PMD_MAX_PORTS];
 	struct rte_mempool *tx_pool;
+	struct rte_mempool *rx_pool; /* of the ports; NULL: none */
 	uint32_t rx_pool_size; /* mbufs: the engines may hold a quarter of them in all */
 	struct mr_table *mrs;
 	struct roce_qpn_table *qpns;

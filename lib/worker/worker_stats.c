@@ -2,6 +2,8 @@
 /* Counters of workers: their names, and what rnicctl and telemetry show of them. */
 #include <stdio.h>
 
+#include <rte_mempool.h>
+
 #include "worker_priv.h"
 
 COUNTERS_TABLE(worker_counter_desc, WORKER_COUNTERS);
@@ -78,6 +80,10 @@ show_worker(const struct worker *w, const struct worker_show *out)
 	out->num(out->arg, "blocks_used", peek(&w->verbs.blocks_used));
 	out->num(out->arg, "ios_used", peek(&w->verbs.ios_used));
 	out->num(out->arg, "rx_held", roce_rx_held(w->roce));
+	/* of all workers: the pools are shared */
+	out->num(out->arg, "tx_mbufs_used", rte_mempool_in_use_count(w->s->tx_pool));
+	if (w->s->rx_pool)
+		out->num(out->arg, "rx_mbufs_used", rte_mempool_in_use_count(w->s->rx_pool));
 }
 
 static int

@@ -231,6 +231,8 @@ def case_bench(lab):
     assert [f["row"] for f in figures] == [1] * 8 + [2] * 3 + [4, 5]
     for f in figures:
         assert "fault" not in f and f["wrong"] == 0 and f["value"] > 0 and f["limit"] > 0, f
+        # a ping is seen by its stamp alone
+        assert f["row"] == 4 or f["compared"] > 0, f
 
 
 def main():

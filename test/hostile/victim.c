@@ -3,13 +3,22 @@
  * An honest application beside hostile ones, on librnic: WRITEs between two QPs, its own or one
  * of another victim (--peer), each verified, with a line about every interval:
  *
- *   me QPN RKEY ADDR       --peer: what the other one needs, whose line is read from stdin
+ *   me QPN RKEY ADDR GID   --peer: what the other one needs, whose line is read from stdin
  *   joined                 --peer: connected; traffic begins at the next line of stdin
- *   rate WRITES ERRORS     of the interval that ended
- *   error STATUS MS        --peer: a completion in error, so long after the last good one
+ *   rate WRITES NS CPU WORKER PAUSE
+ *                          of the interval that ended at NS of the monotonic clock; the CPU time
+ *                          that this process and the worker got until now (ns, cumulative), and
+ *                          the longest pause between completions in the interval (us)
+ *   error STATUS SINCE AT NS WORKER
+ *                          --peer: a completion in error, made by the device at AT; at SINCE its
+ *                          WRITE was posted and the one before complete; now, and the worker's
+ *                          CPU time (all ns of the monotonic clock)
  *   fatal                  the daemon is gone (asynchronous event, or an error that says so)
  *   reconnected            --reopen: a new session stands, traffic goes on
  *
+ * The worker's CPU time is the first number of the file --watch (/proc/PID/task/TID/schedstat). A
+ * pause is counted in time that both got, the worker and this process: who waits for a core does
+ * not count.
  * SIGTERM ends it well, as --seconds. Every wait has an end: a hang shows as "hang" and exit
  * status 3. Exit status 0 after --seconds, or at an error with --peer; 1 when bytes were wrong or
  * something failed.
@@ -30,11 +39,12 @@
 
 #define SIZE 4096u
 #define DEPTH 16u
-#define INTERVAL_MS 100
 #define HANG_MS 30000
+#define PAUSE_MS 2 /* from then on a pause is measured */
 
 struct end {
 	struct rnic_qp *qp;
+	struct rnic_ah_attr path;
 	uint32_t peer_qpn;
 	uint32_t peer_rkey;
 	uint64_t peer_addr;
@@ -52,8 +62,15 @@ struct victim {
 	bool peer;
 	uint64_t posted;
 	uint64_t done;
-	uint64_t errors;
-	uint64_t last_good;
+	uint64_t last_good; /* ms */
+	uint64_t last_stamp; /* device's ns */
+	uint64_t ahead; /* of the device's clock, the monotonic one; by the fastest completion */
+	uint64_t posted_at[DEPTH]; /* monotonic ns */
+	uint64_t interval;   /* ms */
+	uint8_t ack; /* local ACK timeout: 4.096 us * 2^ack */
+	int watch;	     /* file, or -1 */
+	uint64_t pause_cpu, pause_worker; /* when the present pause was noticed; 0: none */
+	uint64_t longest;		  /* us */
 	bool busy[DEPTH]; /* slots under way: the two queues complete in no order */
 	bool wrong;
 };
@@ -68,12 +85,29 @@ end_well(int sig)
 }
 
 static uint64_t
-now_ms(void)
+now_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t
+now_ms(void)
+{
+	return now_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+/* CPU time of the worker; without --watch, our own. */
+static uint64_t
+worker_ns(const struct victim *v)
+{
+	char text[64] = "";
+
+	if (v->watch < 0)
+		return now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	return pread(v->watch, text, sizeof(text) - 1, 0) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
 static int
@@ -141,15 +175,15 @@ make(struct victim *v)
 	return own_path(v);
 }
 
-/* 4.2 ms, three retries: a dead peer is known within (3 + 1) * 4 * 4.2 ms (IBTA, C9-141). */
+/* T and three retries: a dead peer is known within (3 + 1) * 4 * T (IBTA, C9-141). */
 static int
-join(struct victim *v, struct end *e)
+join(const struct victim *v, struct end *e)
 {
 	struct rnic_qp_attr a = {
 		.qp_state = RNIC_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ,
-		.ah_attr = v->path,
+		.ah_attr = e->path,
 		.path_mtu = RNIC_MTU_1024,
 		.dest_qp_num = e->peer_qpn,
 		.rq_psn = e->peer_qpn & 0xffffff,
@@ -157,7 +191,7 @@ join(struct victim *v, struct end *e)
 		.max_dest_rd_atomic = 1,
 		.max_rd_atomic = 1,
 		.min_rnr_timer = 12,
-		.timeout = 10,
+		.timeout = v->ack,
 		.retry_cnt = 3,
 		.rnr_retry = 3,
 	};
@@ -185,11 +219,12 @@ connect_ends(struct victim *v)
 {
 	struct end *e = v->end;
 	unsigned long long addr;
-	char line[128];
+	char line[128], gid[40];
 	int ret;
 
 	if (!v->peer) {
 		for (uint32_t i = 0; i < 2; i++) {
+			e[i].path = v->path;
 			e[i].peer_qpn = e[!i].qp->qp_num;
 			e[i].peer_rkey = v->mr->rkey;
 			e[i].peer_addr = (uintptr_t)v->mem + DEPTH * SIZE;
@@ -198,13 +233,19 @@ connect_ends(struct victim *v)
 		}
 		return 0;
 	}
-	printf("me %u %u %llu\n", e->qp->qp_num, v->mr->rkey,
-	       (unsigned long long)(uintptr_t)(v->mem + 2 * DEPTH * SIZE));
+	for (unsigned int i = 0; i < 16; i++)
+		sprintf(gid + 2 * i, "%02x", v->path.dgid.raw[i]);
+	printf("me %u %u %llu %s\n", e->qp->qp_num, v->mr->rkey,
+	       (unsigned long long)(uintptr_t)(v->mem + 2 * DEPTH * SIZE), gid);
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin) ||
-	    sscanf(line, "%u %u %llu", &e->peer_qpn, &e->peer_rkey, &addr) != 3)
+	    sscanf(line, "%u %u %llu %32s", &e->peer_qpn, &e->peer_rkey, &addr, gid) != 4)
 		return fail("the peer's line", -EPROTO);
 	e->peer_addr = addr;
+	e->path = v->path;
+	for (unsigned int i = 0; i < 16; i++)
+		if (sscanf(gid + 2 * i, "%2hhx", &e->path.dgid.raw[i]) != 1)
+			return fail("the peer's address", -EPROTO);
 	ret = join(v, e);
 	if (ret)
 		return ret;
@@ -247,6 +288,7 @@ post(struct victim *v)
 	fill(src, v->posted);
 	ret = rnic_post_send(e->qp, &wr, &bad);
 	if (!ret) {
+		v->posted_at[slot] = now_ns(CLOCK_MONOTONIC);
 		v->busy[slot] = true;
 		v->posted++;
 	}
@@ -269,7 +311,58 @@ verify(struct victim *v, const struct rnic_wc *wc)
 	}
 }
 
+/* A pause ends: how long the worker and this process both ran in it, but for its beginning. */
+static void
+pause_end(struct victim *v)
+{
+	uint64_t cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - v->pause_cpu;
+	uint64_t worker = worker_ns(v) - v->pause_worker;
+	uint64_t us = (cpu < worker ? cpu : worker) / 1000 + PAUSE_MS * 1000;
+
+	if (us > v->longest)
+		v->longest = us;
+	v->pause_cpu = 0;
+}
+
+static void
+pause_look(struct victim *v, uint64_t now, bool progress)
+{
+	if (progress && v->pause_cpu)
+		pause_end(v);
+	if (!progress && !v->pause_cpu && now - v->last_good >= PAUSE_MS) {
+		v->pause_cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+		v->pause_worker = worker_ns(v);
+	}
+}
+
 enum outcome { GO_ON, PEER_ERROR, GONE, BROKEN };
+
+static void
+tell_error(const struct victim *v, const struct rnic_wc *wc)
+{
+	uint64_t since = v->posted_at[wc->wr_id % DEPTH] - v->ahead;
+
+	if (since < v->last_stamp)
+		since = v->last_stamp;
+	printf("error %u %llu %llu %llu %llu\n", wc->status,
+	       (unsigned long long)(since + v->ahead),
+	       (unsigned long long)(wc->timestamp + v->ahead),
+	       (unsigned long long)now_ns(CLOCK_MONOTONIC), (unsigned long long)worker_ns(v));
+	fflush(stdout);
+}
+
+static void
+good(struct victim *v, const struct rnic_wc *wc)
+{
+	uint64_t ahead = now_ns(CLOCK_MONOTONIC) - wc->timestamp;
+
+	if (v->last_stamp == 0 || (int64_t)(ahead - v->ahead) < 0)
+		v->ahead = ahead;
+	v->busy[wc->wr_id % DEPTH] = false;
+	v->done++;
+	v->last_good = now_ms();
+	v->last_stamp = wc->timestamp;
+}
 
 /* Fill the queue in order, take what there is. */
 static enum outcome
@@ -291,19 +384,15 @@ turn(struct victim *v)
 		return GONE;
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != RNIC_WC_SUCCESS) {
-			v->errors++;
 			if (!v->peer)
 				return BROKEN;
-			printf("error %u %llu\n", wc[i].status,
-			       (unsigned long long)(now_ms() - v->last_good));
-			fflush(stdout);
+			tell_error(v, &wc[i]);
 			return PEER_ERROR;
 		}
 		verify(v, &wc[i]);
-		v->busy[wc[i].wr_id % DEPTH] = false;
-		v->done++;
-		v->last_good = now_ms();
+		good(v, &wc[i]);
 	}
+	pause_look(v, now_ms(), n > 0);
 	return v->wrong ? BROKEN : GO_ON;
 }
 
@@ -334,7 +423,7 @@ told_fatal(struct victim *v, int timeout_ms)
 static enum outcome
 run(struct victim *v, uint64_t end)
 {
-	uint64_t interval = now_ms() + INTERVAL_MS, before = v->done;
+	uint64_t interval = now_ms() + v->interval, before = v->done;
 
 	v->last_good = now_ms();
 	while (now_ms() < end && !ended) {
@@ -345,11 +434,14 @@ run(struct victim *v, uint64_t end)
 			return o;
 		if (now < interval)
 			continue;
-		printf("rate %llu %llu\n", (unsigned long long)(v->done - before),
-		       (unsigned long long)v->errors);
+		printf("rate %llu %llu %llu %llu %llu\n", (unsigned long long)(v->done - before),
+		       (unsigned long long)now_ns(CLOCK_MONOTONIC),
+		       (unsigned long long)now_ns(CLOCK_PROCESS_CPUTIME_ID),
+		       (unsigned long long)worker_ns(v), (unsigned long long)v->longest);
 		fflush(stdout);
 		before = v->done;
-		interval = now + INTERVAL_MS;
+		v->longest = 0;
+		interval = now + v->interval;
 		if (told_fatal(v, 0))
 			return GONE;
 		if (now - v->last_good > HANG_MS) {
@@ -385,7 +477,8 @@ reopen(struct victim *v)
 }
 
 static const char usage[] =
-	"usage: victim --socket PATH [--seconds N] [--peer] [--reopen]\n"
+	"usage: victim --socket PATH [--seconds N] [--interval MS] [--watch FILE]\n"
+	"              [--peer] [--reopen] [--ack TIMEOUT]\n"
 	"An honest application with verified traffic; see the head of victim.c.\n";
 
 int
@@ -393,9 +486,11 @@ main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{"socket", 1, NULL, 's'}, {"seconds", 1, NULL, 't'}, {"peer", 0, NULL, 'p'},
-		{"reopen", 0, NULL, 'r'}, {"help", 0, NULL, 'h'},    {NULL, 0, NULL, 0},
+		{"reopen", 0, NULL, 'r'}, {"interval", 1, NULL, 'i'}, {"watch", 1, NULL, 'w'},
+		{"ack", 1, NULL, 'a'},
+		{"help", 0, NULL, 'h'},	  {NULL, 0, NULL, 0},
 	};
-	struct victim v = {0};
+	struct victim v = {.interval = 100, .watch = -1, .ack = 10};
 	const char *path = NULL;
 	unsigned int seconds = 10;
 	bool again = false;
@@ -408,6 +503,9 @@ main(int argc, char **argv)
 		case 't': seconds = (unsigned int)strtoul(optarg, NULL, 0); break;
 		case 'p': v.peer = true; break;
 		case 'r': again = true; break;
+		case 'a': v.ack = (uint8_t)(strtoul(optarg, NULL, 0) & 31); break;
+		case 'i': v.interval = strtoull(optarg, NULL, 0); break;
+		case 'w': v.watch = open(optarg, O_RDONLY | O_CLOEXEC); break;
 		case 'h': fputs(usage, stdout); return 0;
 		default: fputs(usage, stderr); return 2;
 		}
