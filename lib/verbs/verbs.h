@@ -59,6 +59,7 @@ struct verbs_cq_end {
 	struct verbs_cq_end *dirty_next; /* on the worker's list of CQs completed to this burst */
 	bool dirty;
 	bool solicited; /* since the last look at `armed` */
+	bool late;	/* the host's: an event of the CQ waits here to be told */
 };
 
 struct verbs_cq {

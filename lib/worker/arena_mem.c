@@ -2,11 +2,18 @@
 /* The memory of an arena: see arena_mem.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "arena_mem.h"
+#include "base_log.h"
+
+LOG_TYPE_DECLARE(ctl_log);
+
+static _Atomic bool unlocked_told; /* once a process */
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -71,7 +78,11 @@ arena_mem_populate(struct arena_mem *m)
 	if (madvise(m->map + m->populated, n, MADV_POPULATE_WRITE) < 0)
 		return errno == EFAULT ? -ENOMEM : -errno;
 	/* Without the right to lock it stays swappable: slower at worst, not wrong. */
-	(void)mlock(m->map + m->populated, n);
+	if (mlock(m->map + m->populated, n) < 0 && !atomic_exchange(&unlocked_told, true))
+		LOG(ctl_log, WARNING,
+			"arenas cannot be locked in memory (%s): workers wait for what is swapped "
+			"out; see RLIMIT_MEMLOCK and CAP_IPC_LOCK",
+			strerror(errno));
 	m->populated += n;
 	return m->populated < m->size;
 }

@@ -6,6 +6,7 @@
  */
 #include <bsd/stdlib.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #include <rte_errno.h>
 #include <rte_malloc.h>
+#include <rte_mbuf.h>
 #include <rte_mempool.h>
 #include <rte_rcu_qsbr.h>
 #include <rte_ring.h>
@@ -125,13 +127,15 @@ refuse_rights(int fd)
 static int
 clear_stale(const struct sockaddr_un *sa)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	int err;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err = 0;
 
 	if (fd < 0)
 		return -errno;
-	err = connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 ? -EADDRINUSE : 0;
-	if (err == 0 && errno == ECONNREFUSED)
+	/* A listener whose backlog is full has somebody too. */
+	if (connect(fd, (const struct sockaddr *)sa, sizeof(*sa)) == 0 || errno == EAGAIN)
+		err = -EADDRINUSE;
+	else if (errno == ECONNREFUSED)
 		unlink(sa->sun_path);
 	close(fd);
 	return err;
@@ -158,16 +162,20 @@ worker_ctl_listen(struct worker_device *d, const char *path)
 	l->src.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (l->src.fd >= 0)
 		refuse_rights(l->src.fd);
-	if (l->src.fd < 0 || bind(l->src.fd, (struct sockaddr *)&sa, sizeof(sa)) < 0 ||
-		chmod(path, 0666) < 0 || listen(l->src.fd, 128) < 0)
-		goto fail;
-	err = ctl_source_add(d, &l->src, EPOLLIN);
-	if (err < 0)
+	if (l->src.fd < 0 || bind(l->src.fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+		err = -errno;
 		goto close_fd;
+	}
+	if (chmod(path, 0666) < 0 || listen(l->src.fd, 128) < 0)
+		err = -errno;
+	else
+		err = ctl_source_add(d, &l->src, EPOLLIN);
+	if (err < 0)
+		goto unlink_path;
 	LIST_INSERT_HEAD(&d->listeners, l, link);
 	return 0;
-fail:
-	err = -errno;
+unlink_path:
+	unlink(path);
 close_fd:
 	if (l->src.fd >= 0)
 		close(l->src.fd);
@@ -504,6 +512,16 @@ device_lists(struct worker_device *d)
 	d->helper_src.fd = d->sh.ctl_kick_fd = -1;
 }
 
+/* A client that closes its end of a channel must not end us; a handler of the program's stays. */
+static void
+ignore_sigpipe(void)
+{
+	struct sigaction now;
+
+	if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+		signal(SIGPIPE, SIG_IGN);
+}
+
 struct worker_device *
 worker_device_create(const struct worker_config *cfg, const char **why)
 {
@@ -517,6 +535,7 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 		return NULL;
 	memset(d, 0, sizeof(*d));
 	device_lists(d);
+	ignore_sigpipe();
 	d->cfg = *cfg;
 	defaults(&d->cfg);
 	strcpy(d->name, cfg->name);
@@ -555,6 +574,23 @@ clients_end(struct worker_device *d)
 	}
 }
 
+/* What the workers' mailboxes had no room for. Requests are their senders' to free. */
+static void
+messages_end(struct worker_device *d)
+{
+	for (uint32_t i = 0; i < d->sh.num_workers; i++) {
+		struct worker_msg *m;
+
+		while ((m = d->waiting[i]) != NULL) {
+			d->waiting[i] = m->next;
+			if (m->type == WORKER_MSG_TX)
+				rte_pktmbuf_free(m->pkt.m);
+			if (m->done != NULL)
+				m->done(m);
+		}
+	}
+}
+
 static void
 sources_end(struct worker_device *d)
 {
@@ -589,6 +625,7 @@ worker_device_destroy(struct worker_device *d)
 		if (d->workers[i] != NULL)
 			worker_destroy(d->workers[i]);
 	}
+	messages_end(d);
 	ctl_net_fini(d);
 	for (int i = 0; i < CTL_KINDS; i++)
 		ctl_map_fini(&d->objs[i]);

@@ -103,7 +103,7 @@ chunk_send(struct ctl_client *c, uint32_t chunk)
 		m[w]->msg.m.type = WORKER_MSG_BELL_CHUNK;
 		m[w]->msg.m.bell.ctx = c->ctx;
 		m[w]->msg.m.bell.chunk = ctl_block_ptr(c->bell_chunk[chunk][w]);
-		m[w]->msg.m.bell.slots = slots[w];
+		m[w]->msg.m.bell.slots = c->bell_slots[chunk][w] = slots[w];
 		m[w]->msg.m.bell.number = chunk;
 		m[w]->msg.replied = chunk_replied;
 		c->jobs++;
@@ -115,6 +115,20 @@ chunk_send(struct ctl_client *c, uint32_t chunk)
 			munmap(slots[w], SLOTS_BYTES);
 	}
 	return ok ? 0 : -ENOMEM;
+}
+
+#define SLOTS_PAGE (4096 / sizeof(struct verbs_qp *))
+
+/* The first slot of a page: here it takes no time of a worker's to be there. */
+static void
+slot_touch(struct ctl_client *c, uint32_t bell)
+{
+	struct verbs_qp ***slots = c->bell_slots[bell / RING_BELL_SLOTS];
+
+	if (bell % SLOTS_PAGE != 0)
+		return;
+	for (uint32_t w = 0; w < c->dev->sh.num_workers; w++)
+		slots[w][bell % RING_BELL_SLOTS] = NULL;
 }
 
 int
@@ -146,6 +160,7 @@ ctl_bell_get(struct ctl_client *c, uint32_t *bell)
 		c->bell_free = more;
 		c->cap_bell_free = cap;
 	}
+	slot_touch(c, c->bells_used);
 	*bell = c->bells_used++;
 	return 0;
 }
@@ -201,6 +216,7 @@ ctx_fill_worker(struct ctl_client *c, uint32_t w)
 	at->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (at->slots[0] == NULL || at->kick_fd < 0)
 		return -ENOMEM;
+	c->bell_slots[0][w] = at->slots[0];
 	c->kicks[w].src.fd = at->kick_fd;
 	c->kicks[w].src.ready = kick_ready;
 	c->kicks[w].ctx = c->ctx;

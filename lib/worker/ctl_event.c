@@ -67,6 +67,12 @@ of_object(struct ctl_obj *o, unsigned int type, unsigned int object)
 	ctl_event_push(o->client, &ev);
 }
 
+static struct ctl_qp *
+qp_of(const struct verbs_qp *qp)
+{
+	return (struct ctl_qp *)((uint8_t *)qp->owner - offsetof(struct ctl_qp, w));
+}
+
 void
 ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
 {
@@ -84,7 +90,7 @@ ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
 	case VERBS_EVENT_COMM_EST:
 	case VERBS_EVENT_SQ_DRAINED:
 	case VERBS_EVENT_QP_LAST_WQE_REACHED:
-		of_object(&((struct ctl_qp *)qp->owner)->o, m->event.event, RING_EVENT_OF_QP);
+		of_object(&qp_of(qp)->o, m->event.event, RING_EVENT_OF_QP);
 		break;
 	case VERBS_EVENT_SRQ_LIMIT_REACHED:
 		d->events_lost++;

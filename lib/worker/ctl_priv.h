@@ -276,6 +276,7 @@ struct ctl_client {
 	struct ctl_kick *kicks; /* a source for each worker's eventfd */
 	struct arena_block *bell_chunk[RING_BELL_CHUNKS][RING_MAX_WORKERS];
 	struct arena_block *bell_daemon[RING_MAX_WORKERS];
+	struct verbs_qp **bell_slots[RING_BELL_CHUNKS][RING_MAX_WORKERS]; /* the workers' tables */
 	uint32_t bell_chunks;
 	uint32_t *bell_free; /* stack of slots given back */
 	uint32_t num_bell_free, bells_used, cap_bell_free;
@@ -503,6 +504,7 @@ struct ctl_mr {
 struct ctl_qp_op;
 struct ctl_qp {
 	struct ctl_obj o;
+	struct worker_qp w; /* verbs_qp.owner points here */
 	struct verbs_qp *vqp;
 	struct ctl_pd *pd;
 	struct ctl_cq *scq, *rcq;

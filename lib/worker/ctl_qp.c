@@ -84,7 +84,7 @@ qp_engine(struct ctl_qp *qp, uint32_t qpn)
 		.max_inline = qp->max_inline,
 		.max_send_sge = qp->max_send_sge,
 		.max_recv_sge = qp->max_recv_sge,
-		.owner = qp,
+		.owner = &qp->w,
 	};
 
 	qp->vqp = roce_qp_create(&init);

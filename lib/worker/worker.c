@@ -173,6 +173,8 @@ worker_create(struct worker_shared *s, uint32_t index, const char **why)
 	w->rx_data_off = sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(s->tx_pool) +
 			 RTE_PKTMBUF_HEADROOM;
 	w->kick_fd = w->epoll_fd = -1;
+	TAILQ_INIT(&w->late);
+	TAILQ_INIT(&w->due);
 	create_tx(w);
 	s->worker[index] = w;
 	if (worker_mbox_create(w) != 0 || create_engines(w) != 0) {

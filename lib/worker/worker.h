@@ -39,7 +39,10 @@ struct worker_config {
 	uint64_t seed;		     /* 0: from arc4random */
 };
 
-/** NULL and a sentence in *why when it cannot be made. */
+/**
+ * NULL and a sentence in *why when it cannot be made. The process handles SIGBUS from here on, and
+ * ignores SIGPIPE unless it has a handler.
+ */
 struct worker_device *worker_device_create(const struct worker_config *cfg, const char **why);
 /** All clients are cut off (fatal event), all threads joined; workers must have stopped. */
 void worker_device_destroy(struct worker_device *d);

@@ -88,6 +88,7 @@ wake_kicked(struct worker *w)
 struct bell_arg {
 	struct worker *w;
 	struct verbs_qp **slots;
+	uint32_t used;
 	unsigned int found;
 };
 
@@ -95,7 +96,7 @@ static void
 bell_found(void *arg, uint32_t slot)
 {
 	struct bell_arg *a = arg;
-	struct verbs_qp *qp = a->slots[slot];
+	struct verbs_qp *qp = likely(slot < a->used) ? a->slots[slot] : NULL;
 
 	a->found++;
 	if (likely(qp != NULL))
@@ -113,6 +114,7 @@ take_bells(struct worker *w, struct worker_ctx_at *at)
 		if (likely(!ring_bell_any(at->chunk[i]) && !scan->top && !scan->mid))
 			continue;
 		arg.slots = at->slots[i];
+		arg.used = at->slots_used[i];
 		ring_bell_collect(at->chunk[i], scan, WORKER_BELL_BUDGET, bell_found, &arg);
 		arg.found++; /* a summary without a bell is activity as well */
 	}

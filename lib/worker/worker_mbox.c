@@ -208,6 +208,8 @@ worker_mbox_flush(struct worker *w)
 	if (unlikely(w->outbox.head != NULL))
 		outbox_flush(w);
 	w->notified = 0;
+	if (unlikely(worker_is_late(w)))
+		worker_late(w); /* at the next loop's expense */
 	if (unlikely(w->told)) {
 		w->told = false;
 		if (ring_sleep_kick_needed(&w->s->ctl_sleep))
@@ -224,13 +226,15 @@ worker_mbox_flush(struct worker *w)
 
 /* ---- handling ---------- */
 
-static struct verbs_qp **
-bell_slot(const struct worker *w, const struct worker_msg *m)
+static void
+bell_assign(const struct worker *w, const struct worker_msg *m, struct verbs_qp *qp)
 {
-	const struct worker_ctx_at *at = &m->qp.ctx->at[w->id];
-	uint32_t slot = m->qp.bell_slot;
+	struct worker_ctx_at *at = &m->qp.ctx->at[w->id];
+	uint32_t chunk = m->qp.bell_slot / RING_BELL_SLOTS;
+	uint32_t slot = m->qp.bell_slot % RING_BELL_SLOTS;
 
-	return &at->slots[slot / RING_BELL_SLOTS][slot % RING_BELL_SLOTS];
+	at->slots_used[chunk] = RTE_MAX(at->slots_used[chunk], slot + 1);
+	at->slots[chunk][slot] = qp;
 }
 
 static void
@@ -240,7 +244,7 @@ qp_bind(struct worker *w, struct worker_msg *m)
 	int rc = roce_qp_modify(w->roce, qp, &m->qp.attr, m->qp.mask, w->now);
 
 	if (rc == 0) {
-		*bell_slot(w, m) = qp;
+		bell_assign(w, m, qp);
 		atomic_store_explicit(&qp->daemon->worker, w->id, memory_order_seq_cst);
 		verbs_run_add(&w->verbs, qp); /* bells rung elsewhere until now were for us */
 	}
@@ -266,9 +270,13 @@ qp_modify(struct worker *w, struct worker_msg *m)
 static void
 qp_unbind(struct worker *w, struct worker_msg *m)
 {
-	*bell_slot(w, m) = NULL;
+	struct worker_qp *owner = m->qp.qp->owner;
+
+	bell_assign(w, m, NULL);
 	roce_qp_detach(w->roce, m->qp.qp);
 	verbs_run_remove(&w->verbs, m->qp.qp);
+	if (owner != NULL)
+		worker_late_drop(w, &owner->late);
 	if (roce_qp_idle(m->qp.qp)) {
 		reply(w, m, 0);
 		return;
@@ -313,11 +321,18 @@ cq_sub(struct worker *w, struct worker_msg *m)
 	reply(w, m, 0);
 }
 
-/** It is on the list of CQs completed to in this burst, perhaps: empty that. */
+/** It is on the list of CQs completed to in this burst, perhaps: empty that, and what is late. */
 static void
 cq_del(struct worker *w, struct worker_msg *m)
 {
+	struct verbs_cq *cq = m->cq.cq;
+	struct worker_cq *owner = cq != NULL ? cq->owner : NULL;
+
 	verbs_cq_burst_end(&w->verbs);
+	if (owner != NULL && cq->end[w->id].late)
+		worker_late_drop(w, &owner->late);
+	if (owner != NULL && owner->channel != NULL)
+		worker_channel_settle(w, owner->channel);
 	reply(w, m, 0);
 }
 

@@ -9,6 +9,8 @@
 #ifndef WORKER_MSG_H
 #define WORKER_MSG_H
 
+#include <sys/queue.h>
+
 #include "ring_abi.h"
 #include "ring_bell.h"
 #include "ring_channel.h"
@@ -103,6 +105,9 @@ struct worker_ctx {
 		struct verbs_qp **slots[RING_BELL_CHUNKS];
 		struct ring_bell_scan scan[RING_BELL_CHUNKS]; /* zeroed */
 		struct ring_bell_daemon *daemon; /* need_kick */
+		/* Slots below this have had a QP. A client may ring others: those are not even
+		 * looked at, since the memory behind them is not there yet. */
+		uint32_t slots_used[RING_BELL_CHUNKS];
 		uint32_t num_chunks;
 		int kick_fd;		 /* eventfd; watched edge-triggered, never read */
 		bool idle;		 /* not on the poll list: a kick wakes it */
@@ -120,11 +125,29 @@ struct worker_channel {
 	int wr_fd; /* of a pipe, O_NONBLOCK; never leaves the daemon */
 	/* by worker id; [num_workers] is the control thread's */
 	struct ring_channel_sub *sub[RING_MAX_WORKERS + 1];
+	/** A worker's: its byte is still to be written. */
+	struct worker_channel_at {
+		TAILQ_ENTRY(worker_channel_at) link;
+		struct worker_channel *due; /* this one; NULL: no */
+	} at[RING_MAX_WORKERS];
+};
+
+/** Of an object: events of it that could not be told at once. */
+struct worker_late {
+	TAILQ_ENTRY(worker_late) link;
+	void *obj;	 /* NULL: there are none */
+	uint32_t events; /* a bit each, of enum verbs_event */
+};
+
+/** What verbs_qp.owner points to, as the next. */
+struct worker_qp {
+	struct worker_late late;
 };
 
 /** What verbs_cq.owner points to: the head of the control thread's object of a CQ. */
 struct worker_cq {
 	struct worker_channel *channel; /* NULL: none. Constant while the CQ exists */
+	struct worker_late late;		/* of the worker that saw it overrun */
 };
 
 #endif /* WORKER_MSG_H */

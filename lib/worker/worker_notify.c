@@ -16,45 +16,155 @@ worker_channel_write(const struct worker_channel *ch)
 	while (rc < 0 && errno == EINTR);
 }
 
+/* ---- notifications ---------- */
+
+/*
+ * The number is pushed in every case; what is put off, when the loop has written its share and
+ * the control thread has all that it is given, is the byte, one for all CQs of the channel.
+ */
 void
 worker_notify(void *ctx, struct verbs_cq *cq)
 {
 	const struct worker_cq *owner = cq->owner;
+	struct worker_channel_at *at;
 	struct worker *w = ctx;
 	struct worker_msg *m;
 
 	if (owner == NULL || owner->channel == NULL)
 		return;
 	ring_channel_push(owner->channel->sub[w->id], cq->cqn);
-	if (w->notified >= WORKER_NOTIFY_CAP &&
-	    (m = worker_own_get(w, WORKER_OWN_NOTIFY)) != NULL) {
+	at = &owner->channel->at[w->id];
+	if (at->due != NULL)
+		return;
+	if (w->notified < WORKER_NOTIFY_CAP) {
+		w->notified++;
+		worker_channel_write(owner->channel);
+		worker_count(w, WORKER_C_NOTIFY, 1);
+	} else if ((m = worker_own_get(w, WORKER_OWN_NOTIFY)) != NULL) {
 		m->type = WORKER_MSG_NOTIFY;
 		m->notify = cq;
 		worker_tell(w, m);
 		worker_count(w, WORKER_C_NOTIFY_DEFERRED, 1);
-		return;
+	} else {
+		at->due = owner->channel;
+		TAILQ_INSERT_TAIL(&w->due, at, link);
+		worker_count(w, WORKER_C_NOTIFY_LATE, 1);
 	}
-	w->notified += w->notified < WORKER_NOTIFY_CAP;
-	worker_channel_write(owner->channel);
+}
+
+/* Its byte now, if it is due. */
+void
+worker_channel_settle(struct worker *w, struct worker_channel *ch)
+{
+	struct worker_channel_at *at = &ch->at[w->id];
+
+	if (at->due == NULL)
+		return;
+	TAILQ_REMOVE(&w->due, at, link);
+	at->due = NULL;
+	worker_channel_write(ch);
 	worker_count(w, WORKER_C_NOTIFY, 1);
 }
 
-void
-worker_event(void *ctx, enum verbs_event event, void *obj)
+/* ---- events ---------- */
+
+/* Where an object keeps what is late. NULL: of no object that we know. */
+static struct worker_late *
+late_of(enum verbs_event event, void *obj)
 {
-	struct worker *w = ctx;
+	struct worker_cq *cq;
+	struct worker_qp *qp;
+
+	switch (event) {
+	case VERBS_EVENT_CQ_ERR:
+		cq = ((struct verbs_cq *)obj)->owner;
+		return cq != NULL ? &cq->late : NULL;
+	case VERBS_EVENT_SRQ_LIMIT_REACHED:
+		return NULL;
+	default:
+		qp = ((struct verbs_qp *)obj)->owner;
+		return qp != NULL ? &qp->late : NULL;
+	}
+}
+
+static bool
+tell(struct worker *w, enum verbs_event event, void *obj)
+{
 	struct worker_msg *m = worker_own_get(w, WORKER_OWN_EVENT);
 
-	if (m == NULL) {
-		worker_count(w, WORKER_C_EVENTS_LOST, 1);
-		return;
-	}
+	if (m == NULL)
+		return false;
 	m->type = WORKER_MSG_EVENT;
 	m->event.event = event;
 	m->event.obj = obj;
 	worker_tell(w, m);
 	worker_count(w, WORKER_C_EVENTS, 1);
+	return true;
 }
+
+/* What some clients do in a burst is not another's loss: it is only told later. */
+void
+worker_event(void *ctx, enum verbs_event event, void *obj)
+{
+	struct worker_late *l = late_of(event, obj);
+	struct worker *w = ctx;
+
+	if ((l == NULL || l->obj == NULL) && tell(w, event, obj))
+		return;
+	if (l == NULL) {
+		worker_count(w, WORKER_C_EVENTS_LOST, 1);
+		return;
+	}
+	worker_count(w, WORKER_C_EVENTS_LATE, 1);
+	l->events |= 1u << event;
+	if (l->obj == NULL) {
+		l->obj = obj;
+		TAILQ_INSERT_TAIL(&w->late, l, link);
+	}
+	if (event == VERBS_EVENT_CQ_ERR)
+		((struct verbs_cq *)obj)->end[w->id].late = true;
+}
+
+void
+worker_late_drop(struct worker *w, struct worker_late *l)
+{
+	if (l->obj == NULL)
+		return;
+	worker_count(w, WORKER_C_EVENTS_LOST, (uint64_t)__builtin_popcount(l->events));
+	TAILQ_REMOVE(&w->late, l, link);
+	l->obj = NULL;
+	l->events = 0;
+}
+
+/* @return false: no message is free. */
+static bool
+late_tell(struct worker *w, struct worker_late *l)
+{
+	while (l->events != 0) {
+		if (!tell(w, (enum verbs_event)__builtin_ctz(l->events), l->obj))
+			return false;
+		l->events &= l->events - 1;
+	}
+	TAILQ_REMOVE(&w->late, l, link);
+	l->obj = NULL;
+	return true;
+}
+
+void
+worker_late(struct worker *w)
+{
+	struct worker_channel_at *at;
+	struct worker_late *l;
+
+	while ((l = TAILQ_FIRST(&w->late)) != NULL && late_tell(w, l))
+		;
+	while (w->notified < WORKER_NOTIFY_CAP && (at = TAILQ_FIRST(&w->due)) != NULL) {
+		w->notified++;
+		worker_channel_settle(w, at->due);
+	}
+}
+
+/* ---- foreign memory ---------- */
 
 void
 worker_io_submit(void *ctx, struct verbs_io *io)

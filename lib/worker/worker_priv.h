@@ -6,6 +6,8 @@
 #ifndef WORKER_PRIV_H
 #define WORKER_PRIV_H
 
+#include <sys/queue.h>
+
 #include <rte_branch_prediction.h>
 #include <rte_mbuf.h>
 
@@ -60,8 +62,10 @@
 	X(WORKER_C_MAIL, "messages", "messages of the control thread and the copiers")      \
 	X(WORKER_C_NOTIFY, "notifications", "channels woken")                               \
 	X(WORKER_C_NOTIFY_DEFERRED, "notifications_deferred", "left to the control thread") \
+	X(WORKER_C_NOTIFY_LATE, "notifications_late", "left to a later loop")               \
 	X(WORKER_C_EVENTS, "events", "asynchronous events told")                            \
-	X(WORKER_C_EVENTS_LOST, "events_lost", "events for which no message was free")
+	X(WORKER_C_EVENTS_LATE, "events_late", "events for which no message was free at once") \
+	X(WORKER_C_EVENTS_LOST, "events_lost", "events of objects that went before they were told")
 COUNTERS_ENUM(worker_counter, WORKER_COUNTERS, WORKER_C_COUNT);
 extern const struct counter_desc worker_counter_desc[WORKER_C_COUNT];
 
@@ -106,6 +110,8 @@ struct worker {
 
 	struct worker_ctx *polled, *idle; /* contexts */
 	struct worker_fifo outbox;	  /* to_ctl was full */
+	TAILQ_HEAD(, worker_late) late;	  /* no message was free */
+	TAILQ_HEAD(, worker_channel_at) due; /* more than a loop writes */
 	struct worker_msg *unbinding;	  /* wait for roce_qp_idle() */
 	struct worker_msg *quiescing;	  /* answered after the quiescent point */
 
@@ -180,6 +186,16 @@ unsigned int worker_bells(struct worker *w);
 void worker_notify(void *ctx, struct verbs_cq *cq);
 void worker_event(void *ctx, enum verbs_event event, void *obj);
 void worker_io_submit(void *ctx, struct verbs_io *io);
+/** End of the loop: tell and write what there was no room for, as far as there is now. */
+void worker_late(struct worker *w);
+static inline bool
+worker_is_late(const struct worker *w)
+{
+	return !TAILQ_EMPTY(&w->late) || !TAILQ_EMPTY(&w->due);
+}
+/** Before an object goes. */
+void worker_late_drop(struct worker *w, struct worker_late *l);
+void worker_channel_settle(struct worker *w, struct worker_channel *ch);
 
 /* worker_sleep.c */
 void worker_write_eventfd(int fd);

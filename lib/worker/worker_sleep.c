@@ -125,7 +125,8 @@ wait_for_events(struct worker *w, uint64_t ns)
 static bool
 may_sleep(const struct worker *w)
 {
-	if (w->polled != NULL || w->verbs.run_head != NULL || w->outbox.head != NULL)
+	if (w->polled != NULL || w->verbs.run_head != NULL || w->outbox.head != NULL ||
+	    worker_is_late(w))
 		return false;
 	for (uint32_t i = 0; i < w->num_tx; i++)
 		if (w->batch[i].n != 0)

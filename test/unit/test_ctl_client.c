@@ -416,7 +416,91 @@ START_TEST(process_gone__refused)
 }
 END_TEST
 
+/* ---- the socket's file ---------- */
+
+static void
+socket_path(char *path, size_t size, struct sockaddr_un *sa)
+{
+	snprintf(path, size, "/tmp/rnic-listen-%d", (int)getpid());
+	*sa = (struct sockaddr_un){.sun_family = AF_UNIX};
+	strcpy(sa->sun_path, path);
+}
+
+START_TEST(listen__failed_leaves_nothing)
+{
+	int epfd = fx_dev->epfd;
+	struct sockaddr_un sa;
+	char path[64];
+
+	socket_path(path, sizeof(path), &sa);
+	fx_dev->epfd = -1;
+	ck_assert_int_eq(worker_ctl_listen(fx_dev, path), -EBADF);
+	fx_dev->epfd = epfd;
+	ck_assert_int_eq(access(path, F_OK), -1);
+	ck_assert_int_eq(worker_ctl_listen(fx_dev, path), 0);
+}
+END_TEST
+
+/* A listener that takes nobody any more is one all the same, and is not waited for. */
+START_TEST(listen__busy_listener)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), knocks[8], n = 0;
+	struct sockaddr_un sa;
+	char path[64];
+
+	socket_path(path, sizeof(path), &sa);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)) | listen(fd, 0), 0);
+	for (int rc = 0; rc == 0 && n < 8; n++) {
+		knocks[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		rc = connect(knocks[n], (struct sockaddr *)&sa, sizeof(sa));
+	}
+	ck_assert_int_lt(n, 8);
+	ck_assert_int_eq(worker_ctl_listen(fx_dev, path), -EADDRINUSE);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	while (n > 0)
+		close(knocks[--n]);
+	close(fd);
+	unlink(path);
+}
+END_TEST
+
+/* ---- odds and ends ---------- */
+
+/* The reader of a channel is gone: writing to it does not end us. */
+START_TEST(channel__without_reader)
+{
+	struct ring_ctrl_create_channel_rep rep;
+	struct ring_ctrl_empty_req req = {0};
+	struct ctl_channel *ch;
+
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_CHANNEL, &req, &rep), 0);
+	ch = ctl_obj_find(TAILQ_FIRST(&fx_dev->clients), CTL_CHANNEL, rep.handle);
+	while (cl.num_fds > 0)
+		close(cl.fds[--cl.num_fds]);
+	worker_channel_write(&ch->ch);
+	expect_well();
+}
+END_TEST
+
+/* What no mailbox had room for is freed with the device. */
+START_TEST(destroy__mail_without_room)
+{
+	struct worker_msg *m;
+
+	fx_close(&cl);
+	expect_clean();
+	m = ctl_msg_get(fx_dev, WORKER_MSG_TX);
+	m->pkt.m = rte_pktmbuf_alloc(fx_pool);
+	fx_dev->waiting[1] = m;
+	worker_device_destroy(fx_dev);
+	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
+	setup();
+}
+END_TEST
+
 FX_MAIN("ctl_client", setup, teardown, fuzz__every_operation, nonsense__cut_off,
 	descriptors__closed, arenas__sealed, arena__spoilt_by_its_client, quota__memory,
 	death__after_each_step, process_ends__session_too, process_gone__refused,
-	deaf_client__stopped, no_descriptors__listener_rests, descriptors__quota)
+	deaf_client__stopped, no_descriptors__listener_rests, descriptors__quota,
+	listen__failed_leaves_nothing, listen__busy_listener,
+	channel__without_reader, destroy__mail_without_room)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Contexts: bells reach QPs, quiet ones are no longer polled, kicks bring them back. */
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "ring_bell.h"
@@ -73,6 +74,7 @@ START_TEST(ctx__bell_of_a_qp)
 	start();
 	ctx = new_ctx(2);
 	ctx->at[0].slots[1][4242] = &qp;
+	ctx->at[0].slots_used[1] = 4243;
 	ring_bell_set(ctx->at[0].chunk[0], 4242); /* nobody's: ignored */
 	ring_bell_set(ctx->at[0].chunk[1], 4242);
 	ck_assert_uint_gt(worker_bells(w), 0);
@@ -83,6 +85,31 @@ START_TEST(ctx__bell_of_a_qp)
 	del_ctx(ctx);
 	fx_stop(&f);
 	free(words);
+}
+END_TEST
+
+/** Behind the slots that have had a QP there is no memory yet, and none is asked for. */
+START_TEST(ctx__bells_of_nobody)
+{
+	const size_t size = RING_BELL_SLOTS * sizeof(void *);
+	uint8_t *slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+	struct worker_ctx *ctx;
+	unsigned char there;
+
+	ck_assert_ptr_ne(slots, MAP_FAILED);
+	start();
+	ctx = new_ctx(1);
+	free(ctx->at[0].slots[0]);
+	ctx->at[0].slots[0] = (void *)slots;
+	ring_bell_set(ctx->at[0].chunk[0], RING_BELL_SLOTS - 1);
+	ck_assert_uint_gt(worker_bells(w), 0);
+	ck_assert_int_eq(mincore(slots + size - 4096, 4096, &there), 0);
+	ck_assert_uint_eq(there & 1, 0);
+	munmap(slots, size);
+	ctx->at[0].slots[0] = NULL;
+	del_ctx(ctx);
+	fx_stop(&f);
 }
 END_TEST
 
@@ -184,5 +211,6 @@ START_TEST(ctx__chunk_by_chunk)
 }
 END_TEST
 
-UNIT_MAIN("worker_ctx", ctx__bell_of_a_qp, ctx__idle_and_kicked, ctx__bells_are_bounded,
+UNIT_MAIN("worker_ctx", ctx__bell_of_a_qp, ctx__bells_of_nobody, ctx__idle_and_kicked,
+	  ctx__bells_are_bounded,
 	  ctx__not_idle_within_a_scan, ctx__chunk_by_chunk)

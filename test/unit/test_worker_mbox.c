@@ -50,6 +50,7 @@ END_TEST
 /** The control thread's ring is full: nothing is lost, nothing overtakes. */
 START_TEST(mbox__outbox_keeps_the_order)
 {
+	struct verbs_qp qp = {0};
 	struct worker_msg m[20];
 
 	fx_init(&f, 1);
@@ -62,7 +63,7 @@ START_TEST(mbox__outbox_keeps_the_order)
 	worker_poll(f.s.worker[0]);
 	worker_poll(f.s.worker[0]);
 	ck_assert_ptr_eq(fx_told(&f), &m[0]);
-	worker_event(f.s.worker[0], VERBS_EVENT_QP_FATAL, &f); /* there is room again */
+	worker_event(f.s.worker[0], VERBS_EVENT_QP_FATAL, &qp); /* there is room again */
 	for (unsigned int i = 1; i < RTE_DIM(m); i++) {
 		ck_assert_ptr_eq(fx_told(&f), &m[i]);
 		worker_poll(f.s.worker[0]);
@@ -73,22 +74,73 @@ START_TEST(mbox__outbox_keeps_the_order)
 }
 END_TEST
 
-START_TEST(mbox__events_beyond_their_share)
+/* Take all that was told; of so many different QPs. */
+static unsigned int
+take_events(void)
 {
 	struct worker_msg *m;
+	unsigned int n = 0;
 
-	fx_start(&f, 1);
-	for (uint32_t i = 0; i < f.s.max_events + 3; i++)
-		worker_event(f.s.worker[0], VERBS_EVENT_CQ_ERR, &f);
-	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_EVENTS), f.s.max_events);
-	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_EVENTS_LOST), 3);
-	while ((m = fx_told(&f)) != NULL) {
-		ck_assert_int_eq(m->event.event, VERBS_EVENT_CQ_ERR);
-		ck_assert_ptr_eq(m->event.obj, &f);
+	for (; (m = fx_told(&f)) != NULL; n++) {
+		ck_assert_int_eq(m->type, WORKER_MSG_EVENT);
+		ck_assert_int_eq(m->event.event, VERBS_EVENT_QP_FATAL);
+		ck_assert_uint_eq(((struct verbs_qp *)m->event.obj)->qpn++, 0);
 		m->done(m);
 	}
-	worker_event(f.s.worker[0], VERBS_EVENT_CQ_ERR, &f);
-	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_EVENTS_LOST), 3);
+	return n;
+}
+
+static void
+make_qps(struct verbs_qp *qp, struct worker_qp *owner, int n)
+{
+	memset(qp, 0, (size_t)n * sizeof(*qp));
+	memset(owner, 0, (size_t)n * sizeof(*owner));
+	for (int i = 0; i < n; i++)
+		qp[i].owner = &owner[i];
+}
+
+/** Beyond their share events are late, each told once, and not lost. */
+START_TEST(mbox__events_beyond_their_share)
+{
+	struct worker_qp owner[16];
+	struct verbs_qp qp[16];
+	uint32_t n = 0;
+
+	make_qps(qp, owner, 16);
+	fx_start(&f, 1);
+	for (; n < f.s.max_events + 3; n++)
+		worker_event(f.s.worker[0], VERBS_EVENT_QP_FATAL, &qp[n]);
+	worker_event(f.s.worker[0], VERBS_EVENT_QP_FATAL, &qp[n - 1]); /* the same once more */
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_EVENTS), f.s.max_events);
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_EVENTS_LATE), 4);
+	worker_poll(f.s.worker[0]);
+	ck_assert_uint_eq(take_events(), f.s.max_events);
+	worker_poll(f.s.worker[0]);
+	ck_assert_uint_eq(take_events(), 3);
+	ck_assert(!worker_is_late(f.s.worker[0]));
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_EVENTS_LOST), 0);
+	fx_stop(&f);
+}
+END_TEST
+
+/** An object that goes takes with it what was not told. */
+START_TEST(mbox__events_of_the_gone)
+{
+	struct worker_qp owner[16];
+	struct verbs_qp qp[16];
+	uint32_t n = 0;
+
+	make_qps(qp, owner, 16);
+	fx_start(&f, 1);
+	for (; n < f.s.max_events + 2; n++)
+		worker_event(f.s.worker[0], VERBS_EVENT_QP_FATAL, &qp[n]);
+	worker_late_drop(f.s.worker[0], &owner[0].late); /* told: nothing is to be dropped */
+	worker_late_drop(f.s.worker[0], &owner[n - 2].late);
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_EVENTS_LOST), 1);
+	take_events();
+	worker_poll(f.s.worker[0]);
+	ck_assert_uint_eq(take_events(), 1);
+	ck_assert_uint_eq(qp[n - 2].qpn, 0);
 	fx_stop(&f);
 }
 END_TEST
@@ -172,5 +224,6 @@ START_TEST(mbox__first_ring_then_switch)
 END_TEST
 
 UNIT_MAIN("worker_mbox", mbox__answers_in_order, mbox__quiesce, mbox__outbox_keeps_the_order,
-	  mbox__events_beyond_their_share, mbox__control_packet, mbox__destroy_frees_mail,
+	  mbox__events_beyond_their_share, mbox__events_of_the_gone,
+	  mbox__control_packet, mbox__destroy_frees_mail,
 	  mbox__first_ring_then_switch)
