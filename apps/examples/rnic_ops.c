@@ -1,250 +1,380 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rnic_ops: RDMA operations one after the other, each announced, verified on both sides and
- * named with the way it must end. Speaks the protocol of test/interop/peer/guest/peer-qp.c,
- * whose head comment describes it: either program may be the other's peer, in either role.
+ * named with the way it must end. The operations and the conversation are ops.h's; the peer may
+ * be test/interop/peer/guest/peer-qp.c, in either role. Here is what librnic does for it.
  */
+#include <arpa/inet.h>
 #include <getopt.h>
+#include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "rnic_ops.h"
+#include "ex.h"
+#include "ops.h"
+
+#define REMOTE                                                                                     \
+	(RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ | RNIC_ACCESS_REMOTE_ATOMIC |          \
+		RNIC_ACCESS_MW_BIND)
+
+_Static_assert((int)OPS_READ == RNIC_WR_RDMA_READ &&
+		       (int)OPS_FADD == RNIC_WR_ATOMIC_FETCH_AND_ADD &&
+		       (int)OPS_SEND_INV == RNIC_WR_SEND_WITH_INV,
+	       "the opcodes are those of verbs");
+_Static_assert((int)OPS_RNR_RETRY_EXC_ERR == RNIC_WC_RNR_RETRY_EXC_ERR,
+	       "the statuses are those of verbs");
+
+/* Where the buffers are. */
+enum memory {
+	ARENA,	/* rnic_alloc(): the daemon's own */
+	SHARED, /* a memfd, which the daemon maps */
+	PRIVATE /* the heap, which it reaches by copying */
+};
+
+struct rnic_end {
+	struct end e; /* first */
+	const char *socket;
+	enum memory memory;
+	struct ex_conn conn;
+	struct ex_device device;
+	struct rnic_channel *channel;
+	struct rnic_cq *cq;
+	struct rnic_qp *qp;
+	struct rnic_mr *mr, *denied, *recv_mr, *work_mr;
+	struct rnic_mw *mw;
+};
 
 static const char usage_text[] =
 	"usage: rnic_ops -s [option...] [op...]       wait for a TCP connection\n"
 	"       rnic_ops -c HOST [option...] [op...]  make it\n"
 	"\n"
-	"The side with operations is the initiator, the other one the responder.\n"
-	"\n"
-	"  -p PORT   TCP port (18515)           -S PATH   rnicd's socket\n"
-	"  -d DEV    device (the first)         -g INDEX  GID index (the first IPv4 address)\n"
-	"  -M BYTES  path MTU (1024)            -l BYTES  buffer (1048576)\n"
-	"  -R BYTES  receives (65536)           -r N      receives that a responder keeps posted\n"
-	"  -t N      local ACK timeout (14)     -y N      retry_cnt (7)\n"
-	"  -Y N      rnr_retry (7; rnrfail: 2)  -m N      min_rnr_timer (12)\n"
-	"  -a N      max_rd_atomic (4)          -n N      do the list of operations N times\n"
-	"  -b        bare: initiator without control lines\n"
+	"  -S PATH   rnicd's socket\n"
 	"  -P        buffers in private memory, which the daemon reaches by copying\n"
-	"\n"
-	"Operations, NAME[:LEN][*COUNT], COUNT requests posted as one list (at most 64):\n"
-	"  send sendimm write writeimm read cas casmiss fadd mwwrite sendinv rnr:MS\n"
-	"that must fail and end the run:\n"
-	"  badkey-write badkey-read badkey-fadd badvar-write badvar-read oob-write oob-read\n"
-	"  noperm-write noperm-read noperm-fadd stale-write unaligned toolong rnrfail\n"
-	"that may fail and ends the run: badinv\n"
-	"mwwrite and sendinv want memory windows at the responder: rxe has them, rnicd not.\n"
-	"\n"
-	"Exit status: 0 if each ended as its name says and every byte was right.\n";
+	"  -F        buffers in a memfd, which the daemon maps\n"
+	"\n";
 
-bool
-poll_one(struct end *e, struct rnic_wc *wc, unsigned int ms)
+static inline struct rnic_end *
+rnic_end(struct end *e)
 {
-	return ms == 0 ? ex_check(rnic_poll_cq(e->cq, 1, wc), "completion queue") > 0
-		       : ex_wait(e->cq, 1, wc, (int)ms) > 0;
+	return (struct rnic_end *)e;
 }
 
 void
-post_recv(struct end *e, uint32_t slot)
+ops_die(const char *fmt, ...)
 {
-	struct rnic_sge sge = { (uintptr_t)(e->recv + (size_t)slot * e->recvlen), e->recvlen,
-				e->recv_mr->lkey };
-	struct rnic_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 };
+	char text[256];
+	va_list ap;
 
-	ex_check(rnic_post_recv(e->qp, &wr, NULL), "post of a receive");
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	ex_fail("%s", text);
 }
 
-static void *
-buffer(struct end *e, size_t len)
-{
-	void *p;
+/* ---- completions ---------- */
 
-	if (!e->private_memory)
-		ex_check(rnic_alloc(e->device.ctx, len, 4096, &p), "memory");
-	else if (posix_memalign(&p, 4096, len))
-		ex_fail("memory");
+/* Without sleeping on the queue, which would arm it in another way. */
+static bool
+look(struct rnic_cq *cq, struct rnic_wc *wc, unsigned int ms)
+{
+	const struct timespec nap = { .tv_nsec = 200000 };
+	uint64_t until = ex_now_ns() + ms * 1000000ull;
+
+	while (ex_check(rnic_poll_cq(cq, 1, wc), "completion queue") == 0) {
+		if (ex_now_ns() >= until)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
+bool
+ops_poll(struct end *e, struct completion *c, unsigned int ms)
+{
+	struct rnic_cq *cq = rnic_end(e)->cq;
+	struct rnic_wc wc;
+
+	if (ms == 0 || e->armed ? !look(cq, &wc, ms) : ex_wait(cq, 1, &wc, (int)ms) <= 0)
+		return false;
+	*c = (struct completion){
+		.wr_id = wc.wr_id, .status = (int)wc.status, .byte_len = wc.byte_len,
+		.with_imm = wc.wc_flags & RNIC_WC_WITH_IMM,
+		.with_inv = wc.wc_flags & RNIC_WC_WITH_INV,
+		.recv = wc.opcode == RNIC_WC_RECV || wc.opcode == RNIC_WC_RECV_RDMA_WITH_IMM,
+		.write = wc.opcode == RNIC_WC_RECV_RDMA_WITH_IMM,
+	};
+	if (c->with_imm)
+		c->imm = ntohl(wc.imm_data);
+	if (c->with_inv)
+		c->key = wc.invalidated_rkey;
+	return true;
+}
+
+bool
+ops_woken(struct end *e, unsigned int ms)
+{
+	struct rnic_channel *channel = rnic_end(e)->channel;
+	struct pollfd p = { .fd = rnic_channel_fd(channel), .events = POLLIN };
+	struct rnic_cq *cq;
+
+	if (poll(&p, 1, (int)ms) <= 0)
+		return false;
+	ex_check(rnic_get_cq_event(channel, &cq), "event");
+	rnic_ack_cq_events(cq, 1);
+	return true;
+}
+
+bool
+ops_arm(struct end *e)
+{
+	while (ops_woken(e, 0))
+		;
+	return rnic_req_notify_cq(rnic_end(e)->cq, 1) == 0;
+}
+
+const char *
+ops_status_name(int status)
+{
+	return rnic_wc_status_str((uint32_t)status);
+}
+
+/* ---- posting ---------- */
+
+void
+ops_post_recv(struct end *e, uint32_t slot)
+{
+	struct rnic_sge sge = { (uintptr_t)(e->recv + (size_t)slot * e->recvlen), e->recvlen,
+				rnic_end(e)->recv_mr->lkey };
+	struct rnic_recv_wr wr = { .wr_id = slot, .sg_list = &sge, .num_sge = 1 };
+
+	ex_check(rnic_post_recv(rnic_end(e)->qp, &wr, NULL), "post of a receive");
+}
+
+static void
+fill(const struct request *r, struct rnic_send_wr *wr, struct rnic_sge *sge, uint32_t lkey)
+{
+	*sge = (struct rnic_sge){ (uintptr_t)r->p, r->len, lkey };
+	*wr = (struct rnic_send_wr){
+		.sg_list = sge, .num_sge = r->len > 0, .opcode = r->opcode,
+		.send_flags = RNIC_SEND_SIGNALED | (r->fence ? RNIC_SEND_FENCE : 0) |
+			      (r->solicited ? RNIC_SEND_SOLICITED : 0) |
+			      (r->inlined ? RNIC_SEND_INLINE : 0),
+	};
+	if (r->opcode == OPS_SEND_INV)
+		wr->invalidate_rkey = r->invalidate;
+	else
+		wr->imm_data = htonl(r->imm);
+	if (r->opcode == OPS_CAS || r->opcode == OPS_FADD) {
+		wr->wr.atomic.remote_addr = r->remote_addr;
+		wr->wr.atomic.rkey = r->rkey;
+		wr->wr.atomic.compare_add = r->compare_add;
+		wr->wr.atomic.swap = r->swap;
+	} else {
+		wr->wr.rdma.remote_addr = r->remote_addr;
+		wr->wr.rdma.rkey = r->rkey;
+	}
+}
+
+uint32_t
+ops_post(struct end *e, const struct request *r, uint32_t n)
+{
+	struct rnic_send_wr wr[MAX_LIST];
+	const struct rnic_send_wr *bad = NULL;
+	struct rnic_sge sge[MAX_LIST];
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++) {
+		fill(&r[i], &wr[i], &sge[i], rnic_end(e)->work_mr->lkey);
+		wr[i].wr_id = i;
+		wr[i].next = i + 1 < n ? &wr[i + 1] : NULL;
+	}
+	rc = rnic_post_send(rnic_end(e)->qp, wr, &bad);
+	if (rc == 0)
+		return n;
+	printf("post: %s\n", rnic_strerror(rc));
+	return bad ? (uint32_t)(bad - wr) : 0;
+}
+
+/* ---- windows ---------- */
+
+/* The one that is there, if any, is taken by sendinv. */
+const char *
+ops_window(struct end *e)
+{
+	struct rnic_end *r = rnic_end(e);
+	struct rnic_send_wr wr = { .opcode = RNIC_WR_BIND_MW, .send_flags = RNIC_SEND_SIGNALED };
+	struct completion c;
+	int rc = rnic_alloc_mw(r->device.pd, RNIC_MW_TYPE_2, &r->mw);
+
+	if (rc < 0)
+		return rnic_strerror(rc);
+	wr.wr.bind_mw.mw = r->mw;
+	wr.wr.bind_mw.mr = r->mr;
+	wr.wr.bind_mw.addr = (uintptr_t)e->buf;
+	wr.wr.bind_mw.length = e->buflen;
+	wr.wr.bind_mw.access = RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ;
+	/* another variant, the low byte, of the same index */
+	wr.wr.bind_mw.rkey = (r->mw->rkey & ~0xffu) | ((r->mw->rkey + 1) & 0xff);
+	rc = rnic_post_send(r->qp, &wr, NULL);
+	if (rc < 0)
+		return rnic_strerror(rc);
+	if (!ops_poll(e, &c, 5000))
+		return "not bound";
+	if (c.status != OPS_SUCCESS)
+		return ops_status_name(c.status);
+	e->window = wr.wr.bind_mw.rkey;
+	return NULL;
+}
+
+void
+ops_window_gone(struct end *e)
+{
+	rnic_dealloc_mw(rnic_end(e)->mw);
+	e->window = 0;
+}
+
+/* ---- setting up ---------- */
+
+/* Memory of the daemon goes with the context, shared mappings with the process. */
+static void *
+buffer(struct rnic_end *r, size_t len)
+{
+	void *p = NULL;
+	int fd;
+
+	switch (r->memory) {
+	case ARENA:
+		ex_check(rnic_alloc(r->device.ctx, len, 4096, &p), "memory");
+		break;
+	case SHARED:
+		fd = memfd_create("rnic_ops", MFD_CLOEXEC);
+		if (fd < 0 || ftruncate(fd, (off_t)len) != 0)
+			ex_fail("no memfd");
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		close(fd);
+		break;
+	case PRIVATE:
+		p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		break;
+	}
+	if (p == MAP_FAILED)
+		ex_fail("no memory");
 	memset(p, 0, len);
 	return p;
 }
 
 static struct rnic_mr *
-reg(struct end *e, void *p, size_t len, unsigned int access)
+reg(struct rnic_end *r, void *p, size_t len, unsigned int access)
 {
 	struct rnic_mr *mr;
 
-	ex_check(rnic_reg_mr(e->device.pd, p, len, RNIC_ACCESS_LOCAL_WRITE | access, &mr),
+	ex_check(rnic_reg_mr(r->device.pd, p, len, RNIC_ACCESS_LOCAL_WRITE | access, &mr),
 		 "memory region");
 	return mr;
 }
 
 static void
-make_qp(struct end *e)
+make_qp(struct rnic_end *r)
 {
 	struct rnic_cq_attr ca = { .cqe = 4 * MAX_LIST };
 	struct rnic_qp_init_attr qa = {
-		.cap = { .max_send_wr = MAX_LIST, .max_recv_wr = MAX_LIST,
-			 .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = MAX_LIST, .max_recv_wr = MAX_LIST, .max_send_sge = 1,
+			 .max_recv_sge = 1, .max_inline_data = MAX_INLINE },
 		.qp_type = RNIC_QPT_RC,
 	};
 
-	ex_check(rnic_create_channel(e->device.ctx, &e->channel), "completion channel");
-	ca.channel = e->channel;
-	ex_check(rnic_create_cq(e->device.ctx, &ca, &e->cq), "completion queue");
-	qa.send_cq = qa.recv_cq = e->cq;
-	ex_check(rnic_create_qp(e->device.pd, &qa, &e->qp), "queue pair");
-	ex_init_qp(&e->device, e->qp, RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ |
-		   RNIC_ACCESS_REMOTE_ATOMIC);
+	ex_check(rnic_create_channel(r->device.ctx, &r->channel), "completion channel");
+	ca.channel = r->channel;
+	ex_check(rnic_create_cq(r->device.ctx, &ca, &r->cq), "completion queue");
+	qa.send_cq = qa.recv_cq = r->cq;
+	ex_check(rnic_create_qp(r->device.pd, &qa, &r->qp), "queue pair");
+	ex_init_qp(&r->device, r->qp, REMOTE & ~RNIC_ACCESS_MW_BIND);
 }
 
 static void
-setup(struct end *e)
+setup(struct rnic_end *r)
 {
-	unsigned int remote = RNIC_ACCESS_REMOTE_WRITE | RNIC_ACCESS_REMOTE_READ |
-			      RNIC_ACCESS_REMOTE_ATOMIC;
+	struct end *e = &r->e;
+	size_t recv = (size_t)MAX_LIST * e->recvlen;
 
-	ex_open(&e->device, e->socket, e->dev, 1, e->gid_index);
-	e->buf = buffer(e, e->buflen);
-	e->work = buffer(e, e->buflen);
-	e->recv = buffer(e, (size_t)MAX_LIST * e->recvlen);
-	e->model = calloc(1, e->buflen);
-	if (!e->model)
-		ex_fail("memory");
-	pattern_fill(e->buf, e->buflen, 0);
-	pattern_fill(e->model, e->buflen, 0);
-	e->mr = reg(e, e->buf, e->buflen, remote | RNIC_ACCESS_MW_BIND);
-	e->denied = reg(e, e->buf, e->buflen, 0);
-	e->work_mr = reg(e, e->work, e->buflen, 0);
-	e->recv_mr = reg(e, e->recv, (size_t)MAX_LIST * e->recvlen, 0);
-	make_qp(e);
+	ex_open(&r->device, r->socket, e->dev, 1, e->gid_index);
+	e->buf = buffer(r, e->buflen);
+	e->work = buffer(r, e->buflen);
+	e->recv = buffer(r, recv);
+	ops_fill(e);
+	r->mr = reg(r, e->buf, e->buflen, REMOTE);
+	r->denied = reg(r, e->buf, e->buflen, 0);
+	r->work_mr = reg(r, e->work, e->buflen, 0);
+	r->recv_mr = reg(r, e->recv, recv, 0);
+	e->key = r->mr->rkey;
+	e->denied = r->denied->rkey;
+	make_qp(r);
 	for (uint32_t i = 0; i < e->nrecv; i++)
-		post_recv(e, i);
+		ops_post_recv(e, i);
 }
 
 static void
-exchange(struct end *e, bool server)
+join(struct rnic_end *r)
 {
+	const struct end *e = &r->e;
 	struct ex_path path = {
-		.mtu = ex_mtu(&e->device, e->mtu), .timeout = (uint8_t)e->timeout,
+		.mtu = ex_mtu(&r->device, e->mtu), .timeout = (uint8_t)e->timeout,
 		.retry_cnt = (uint8_t)e->retry, .rnr_retry = (uint8_t)e->rnr_retry,
 		.min_rnr_timer = (uint8_t)e->min_rnr, .rd_atomic = (uint8_t)e->rd_atomic,
 	};
 	struct ex_address peer;
-	char line[128];
-	unsigned long long addr;
-
-	ex_join(&e->conn, server, &e->device, e->qp, &path, &peer);
-	ex_say(&e->conn, "%016llx:%08x:%08x", (unsigned long long)(uintptr_t)e->buf, e->mr->rkey,
-	       e->buflen);
-	if (!ex_hear(&e->conn, line, sizeof(line)) ||
-	    sscanf(line, "%llx:%x:%x", &addr, &e->peer.rkey, &e->peer.len) != 3)
-		ex_fail("no buffer from the peer");
-	e->peer.addr = addr;
-	fflush(stdout);
-}
-
-static void
-connect_tcp(struct end *e, const char *host)
-{
 	unsigned int port;
 	int listener;
 
-	if (host) {
-		ex_dial(&e->conn, host, e->port);
-	} else {
+	if (e->server) {
 		listener = ex_listen(e->port, &port);
 		printf("listening on %u\n", port);
 		fflush(stdout);
-		ex_accept(&e->conn, listener);
+		ex_accept(&r->conn, listener);
+	} else {
+		ex_dial(&r->conn, e->host, e->port);
 	}
-	setvbuf(e->conn.in, NULL, _IONBF, 0); /* poll() must see what is not read yet */
+	r->e.fd = r->conn.fd;
+	r->e.in = r->conn.in;
+	setvbuf(r->e.in, NULL, _IONBF, 0); /* poll() must see what is not read yet */
+	ex_join(&r->conn, e->server, &r->device, r->qp, &path, &peer);
 }
 
-static void
-usage(void)
+static void __attribute__((noreturn))
+usage(FILE *to, int status)
 {
-	fputs(usage_text, stderr);
-	exit(2);
+	fprintf(to, "%s%s", usage_text, ops_usage);
+	exit(status);
 }
-
-static void
-option(struct end *e, int opt, const char *arg)
-{
-	switch (opt) {
-	case 'p': e->port = ex_number("-p", arg, 0, 65535); break;
-	case 'S': e->socket = arg; break;
-	case 'd': e->dev = arg; break;
-	case 'g': e->gid_index = ex_number("-g", arg, 0, 255); break;
-	case 'M': e->mtu = ex_number("-M", arg, 256, 4096); break;
-	case 'l': e->buflen = ex_size("-l", arg, 4096, 64 << 20); break;
-	case 'R': e->recvlen = ex_size("-R", arg, 1, 1 << 20); break;
-	case 'r': e->nrecv = ex_number("-r", arg, 0, MAX_LIST); break;
-	case 't': e->timeout = ex_number("-t", arg, 0, 31); break;
-	case 'y': e->retry = ex_number("-y", arg, 0, 7); break;
-	case 'Y': e->rnr_retry = ex_number("-Y", arg, 0, 7); break;
-	case 'm': e->min_rnr = ex_number("-m", arg, 0, 31); break;
-	case 'a': e->rd_atomic = ex_number("-a", arg, 0, 128); break;
-	case 'n': e->repeat = ex_number("-n", arg, 1, UINT32_MAX); break;
-	case 'b': e->bare = true; break;
-	case 'P': e->private_memory = true; break;
-	case 'h': fputs(usage_text, stdout); exit(0);
-	default: usage();
-	}
-}
-
-/* A retry count cannot change once the QP is in RTS. */
-static void
-look_ahead(struct end *e, char **ops)
-{
-	struct op op;
-
-	for (; *ops; ops++) {
-		if (!op_parse(&op, *ops))
-			ex_fail("no op %s", *ops);
-		if (e->rnr_retry < 0 && !strcmp(op.def->name, "rnrfail"))
-			e->rnr_retry = 2;
-	}
-	if (e->rnr_retry < 0)
-		e->rnr_retry = 7;
-}
-
-static const char letters[] = "sc:p:S:d:g:M:l:R:r:t:y:Y:m:a:n:bPh";
-static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
 
 int
 main(int argc, char **argv)
 {
-	struct end e = {
-		.port = 18515, .gid_index = -1, .mtu = 1024, .timeout = 14, .retry = 7,
-		.rnr_retry = -1, .min_rnr = 12, .rd_atomic = 4, .buflen = 1 << 20,
-		.recvlen = 65536, .repeat = 1,
-	};
-	const char *host = NULL;
-	bool server = false;
+	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
+	struct rnic_end r = { .e = OPS_END };
 	int opt, rc;
 
 	ex_program = "rnic_ops";
-	while ((opt = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
-		if (opt == 's')
-			server = true;
-		else if (opt == 'c')
-			host = optarg;
-		else
-			option(&e, opt, optarg);
-	}
-	if (server == (host != NULL) || e.buflen % 8 || e.recvlen >= e.buflen)
-		usage();
-	look_ahead(&e, argv + optind);
-	setup(&e);
-	connect_tcp(&e, host);
-	exchange(&e, !host);
-	rc = optind < argc ? initiator(&e, argv + optind) : responder(&e);
-	puts(rc ? "FAILED" : "ok");
-	ex_hang_up(&e.conn);
-	rnic_close(e.device.ctx); /* with all that is left in it */
-	free(e.model);
-	if (e.private_memory) { /* not before: the daemon reaches it until then */
-		free(e.buf);
-		free(e.work);
-		free(e.recv);
-	}
+	while ((opt = getopt_long(argc, argv, OPS_LETTERS "S:PFh", longs, NULL)) != -1)
+		switch (opt) {
+		case 'S': r.socket = optarg; break;
+		case 'P': r.memory = PRIVATE; break;
+		case 'F': r.memory = SHARED; break;
+		case 'h': usage(stdout, 0);
+		default:
+			if (!ops_option(&r.e, opt, optarg))
+				usage(stderr, 2);
+		}
+	if (!ops_ready(&r.e, argv + optind))
+		usage(stderr, 2);
+	setup(&r);
+	join(&r);
+	rc = ops_run(&r.e);
+	ex_hang_up(&r.conn);
+	rnic_close(r.device.ctx); /* with all that is left in it */
 	return rc;
 }

@@ -30,13 +30,13 @@ class Lab:
         self.daemon = None
 
     def path(self, name):
-        place = {"rnicd": "rnicd", "testrnic": "testrnic"}.get(name, "examples")
-        return os.path.join(self.root, "apps", place, name)
+        place = {"rnicd": "apps/rnicd", "testrnic": "apps/testrnic", "big_message": "test/apps"}
+        return os.path.join(self.root, place.get(name, "apps/examples"), name)
 
     def start_daemon(self):
         self.daemon = self.spawn("rnicd", "--socket", self.socket, "--no-huge", "--memory", "256",
                                  "--port", "loop,ip=192.0.2.1/24", "--no-telemetry",
-                                 "--workers", "1")
+                                 "--workers", "1", "--quota-mr", "8G")
         fifo = subprocess.run([self.path("rnic_pingpong"), "--help"], check=True,
                               capture_output=True)
         assert b"usage" in fifo.stdout
@@ -56,10 +56,10 @@ class Lab:
         found = wait_line(p, r"listening on (?:port )?(\d+)")
         return p, found.group(1)
 
-    def run(self, name, *args, want=0, stdin=None):
+    def run(self, name, *args, want=0, stdin=None, limit=LIMIT):
         p = self.spawn(name, *args, stdin=subprocess.PIPE if stdin else None)
         try:
-            out, _ = p.communicate(stdin, timeout=LIMIT)
+            out, _ = p.communicate(stdin, timeout=limit)
         except subprocess.TimeoutExpired:
             p.kill()
             out, _ = p.communicate()
@@ -108,11 +108,15 @@ def case_pingpong(lab):
 
 def case_ops(lab):
     good = ["send:1000*8", "sendimm:3000", "write:65536", "write:17*16", "writeimm:5000",
-            "read:65536*3", "cas*4", "casmiss", "fadd*8", "rnr:5", "send:0", "write:0"]
+            "read:65536*3", "cas*4", "casmiss", "fadd*8", "rnr:5", "send:0", "write:0",
+            "write:1:inline", "send:0:inline", "writeimm:33:inline", "send:256:inline*64",
+            "copy:5000*32", "copy:1", "copy:100001*4", "send:64:solicited", "send:64:unsolicited",
+            "writeimm:5000:solicited*16", "sendimm:32:inline:solicited", "sendimm:3:unsolicited*8",
+            "send:0:solicited", "send:5000"]
     bad = ["badkey-write", "badkey-read", "badkey-fadd", "badvar-write", "badvar-read",
            "oob-write:4000", "oob-read:4000", "noperm-write", "noperm-read", "noperm-fadd",
            "toolong", "unaligned", "badinv"]
-    for where in ([], ["-P"]):
+    for where in ([], ["-P"], ["-F"]):
         for ops in [good, *([b] for b in bad)]:
             if where and ops is not good:
                 continue
@@ -120,6 +124,26 @@ def case_ops(lab):
             out = lab.run("rnic_ops", "-c", "127.0.0.1", "-p", port, *where, *ops)
             assert "WRONG" not in out
             lab.finish(server)
+
+
+def case_ops_large(lab):
+    """Longer than 8 MiB, through the daemon and back, with an odd end."""
+    ops = ["write:67108877", "read:67108877", "writeimm:67108863", "read:67108865"]
+    for where in ([], ["-F"], ["-P"]):
+        server, port = lab.server("rnic_ops", "-s", "-l", "65m", *where)
+        out = lab.run("rnic_ops", "-c", "127.0.0.1", "-p", port, "-l", "65m", *where, *ops)
+        assert out.count(": success") == len(ops), out
+        lab.finish(server)
+
+
+def case_big_message(lab):
+    with open("/proc/meminfo", encoding="utf-8") as f:
+        free = int(re.search(r"MemAvailable: *(\d+) kB", f.read()).group(1)) >> 10
+    if free < 3500:
+        print(f"skipped: 3.5 GiB are needed, {free} MiB are free")
+        sys.exit(77)
+    for mtu in ([], ["256"]):
+        lab.run("big_message", *mtu, limit=1500)
 
 
 def case_bw(lab):

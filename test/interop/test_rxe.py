@@ -2,13 +2,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rnicd and librnic programs against rdma_rxe in a guest, RC without a connection manager.
 
-usage: test_rxe.py RNICD RNICCTL RNIC_PINGPONG RNIC_OPS [brief|matrix] [MTU...]
+usage: test_rxe.py RNICD RNICCTL RNIC_PINGPONG RNIC_OPS [brief|matrix] [--log FILE] [MTU...]
 
 rnic_pingpong against ibv_rc_pingpong and rnic_ops against peer-qp, each side as server and as
 client and as initiator and as responder, IPv4 and IPv6, path MTU 1024 and 4096. Every frame
 of ours is checked (icrc_check, tshark) and rxe's kernel must not have seen a bad ICRC.
-brief is what CI runs: 60 transfers. matrix is all of it.
+brief is what CI runs: 60 transfers. matrix is all of it, case by case; a case that fails does
+not keep the others from running. With --log each case and transfer is noted in FILE, and a run
+that was ended goes on after the cases that the log has, if it is of the same programs.
 """
+import argparse
+import hashlib
+import os
+import pathlib
+import subprocess
 import sys
 import time
 
@@ -32,10 +39,10 @@ def all_sizes(m):
 
 
 # role, side of the TCP connection, family, operations
-BRIEF_OPS = (('initiator', 'client', 'v4', 'write:65537 cas writeimm:5003'),
-             ('initiator', 'server', 'v6', 'read:65539 fadd sendimm:61'),
-             ('responder', 'client', 'v6', 'write:65537 cas writeimm:5003'),
-             ('responder', 'server', 'v4', 'read:65539 fadd sendimm:61'))
+BRIEF_OPS = (('initiator', 'client', 'v4', 'write:65537 cas writeimm:5003:solicited'),
+             ('initiator', 'server', 'v6', 'copy:65539*2 fadd sendimm:61:inline:solicited'),
+             ('responder', 'client', 'v6', 'write:65537 cas writeimm:5003:solicited'),
+             ('responder', 'server', 'v4', 'copy:65539*2 fadd sendimm:61:inline:solicited'))
 BRIEF_FAILURES = {1500: (('initiator', 'badkey-write'), ('responder', 'oob-write:4096')),
                   4200: (('initiator', 'rnrfail'), ('responder', 'toolong'))}
 
@@ -43,11 +50,16 @@ ALL_OPS = ('send:64 send:0 send:61 sendimm:32 sendimm:0 write:256 write:0 write:
            'writeimm:0 read:200 read:0 read:1 cas casmiss fadd send:2500 sendimm:5001 write:4096 '
            'write:4097 writeimm:3000 read:5000 read:65536 write:65536*8 send:64*32 read:1000*16 '
            'write:1*64 fadd*16 cas*8 mwwrite:3000 sendinv:64 mwwrite:64 sendinv:0 rnr:20 '
+           'write:1:inline write:256:inline send:61:inline*32 sendimm:0:inline '
+           'writeimm:255:inline*8 copy:1 copy:3001*8 copy:65537*4 '
+           'send:64:solicited send:64:unsolicited sendimm:5:inline:solicited '
+           'writeimm:5003:solicited*8 sendimm:2503:unsolicited*8 send:0:solicited '
            'send:65535 write:1048577 read:1048577 writeimm:8388607 read:8388608').split()
 # The responder binds the windows: the engine has no bind request yet.
 OPS = {'initiator': ALL_OPS,
        'responder': [op for op in ALL_OPS if not op.startswith(('mwwrite', 'sendinv'))]}
 LARGE = ('-l', 16 << 20)    # for the last of them
+MEMORY = {'mapped': ('-F',), 'private': ('-P',), 'arena': ()}
 
 
 def echo_and_neighbours(pair):
@@ -76,19 +88,22 @@ class Checked:
     def __enter__(self):
         self.started, self.count = time.monotonic(), self.pair.transfers
         self.cap = self.pair.net.capture(self.pair.guest.tap)
+        return self
 
     def __exit__(self, kind, *_):
         self.cap.stop()
         if kind:
             return
+        if self.cap.dropped:
+            raise interop.Fault(f'{self.what}: {self.cap.dropped} frames were not captured')
         frames = self.cap.check(sources=[interop.OUR_IP, interop.OUR_IP6])
         bad = self.pair.guest.bad_icrc()
         if bad:
             raise interop.Fault(f'{self.what}: the guest saw {bad} frames with a bad ICRC')
         self.cap.path.unlink()
-        print(f'mtu {self.pair.net.mtu}: {self.what}: {self.pair.transfers - self.count} transfers, '
-              f'{frames} frames of ours without a fault, {self.cap.dropped} not captured, '
-              f'{time.monotonic() - self.started:.0f} s', flush=True)
+        self.verdict = (f'{self.pair.transfers - self.count} transfers, {frames} frames of ours '
+                        f'without a fault, {time.monotonic() - self.started:.0f} s')
+        print(f'mtu {self.pair.net.mtu}: {self.what}: {self.verdict}', flush=True)
 
 
 def brief(pair):
@@ -109,26 +124,119 @@ def can(role, op):
     return FAILURES[op][role != 'initiator'] is not None
 
 
-def matrix(pair):
-    echo_and_neighbours(pair)
+def pingpongs(pair, role, family):
+    for size in all_sizes(pair.path_mtu):
+        pair.pingpong(role, family, size)
+
+
+def sleeping_pingpongs(pair, role):
+    """Both sides sleep on completion events."""
+    for family, size in (('v4', 1), ('v6', pair.path_mtu + 1), ('v4', 65537), ('v6', 1048577)):
+        pair.pingpong(role, family, size, ours=('-e',), theirs='-e')
+
+
+def operations(pair, role, tcp, family, memory):
+    pair.ops(role, tcp, family, OPS[role], ours=(*LARGE, *MEMORY[memory]),
+             theirs=' '.join(map(str, LARGE)))
+
+
+def failures(pair, role, family):
+    for op in filter(lambda o: can(role, o), FAILURES):
+        pair.fails(role, op, family=family)
+
+
+def cases():
+    """The matrix of one MTU: name and what to do with a pair."""
+    yield 'ARP, neighbour discovery, echo of IPv4 and IPv6', echo_and_neighbours
     for role, family in ROLES:
-        with Checked(pair, f'pingpong, ours the {role}, {family}'):
-            for size in all_sizes(pair.path_mtu):
-                pair.pingpong(role, family, size)
+        yield (f'pingpong, ours the {role}, {family}',
+               lambda p, r=role, f=family: pingpongs(p, r, f))
+    for role in ('server', 'client'):
+        yield f'pingpong by events, ours the {role}', lambda p, r=role: sleeping_pingpongs(p, r)
     for role in ('initiator', 'responder'):
-        for tcp, family in ROLES:
-            with Checked(pair, f'operations, ours the {role}, TCP {tcp}, {family}'):
-                large = ' '.join(map(str, LARGE))
-                pair.ops(role, tcp, family, OPS[role], ours=LARGE, theirs=large)
-        with Checked(pair, f'operations in private memory, ours the {role}'):
-            pair.ops(role, 'client', 'v4', OPS[role][:-4], ours=('-P',))
+        for memory in MEMORY:
+            for tcp, family in ROLES:
+                if memory != 'arena' or tcp == 'server':
+                    yield (f'operations, ours the {role}, TCP {tcp}, {family}, {memory} memory',
+                           lambda p, a=(role, tcp, family, memory): operations(p, *a))
         for family in ('v4', 'v6'):
-            with Checked(pair, f'operations that must fail, ours the {role}, {family}'):
-                for op in filter(lambda o: can(role, o), FAILURES):
-                    pair.fails(role, op, family=family)
-    with Checked(pair, 'peers that die'):
-        dead_guest(pair)
-        dead_client(pair)
+            yield (f'operations that must fail, ours the {role}, {family}',
+                   lambda p, r=role, f=family: failures(p, r, f))
+    yield 'the peer dies', dead_guest
+    yield 'our client dies', dead_client
+
+
+class Log:
+    """What has been run, in a file that a later run goes on with. Without one: nothing is kept."""
+
+    def __init__(self, path, programs):
+        self.path, self.done, self.failed = path and pathlib.Path(path), set(), []
+        ident = hashlib.sha256(b''.join(pathlib.Path(p).read_bytes() for p in programs)).hexdigest()
+        if self.path and self.path.exists():
+            lines = self.path.read_text().splitlines()
+            if f'programs: {ident}' in lines and not any(x.startswith('end: ') for x in lines):
+                self.done = {x[3:].rsplit(': ', 1)[0] for x in lines if x.startswith('ok ')}
+                self.add(f'resumed: {len(self.done)} cases are done')
+                return
+            self.path.unlink()
+        self.add('SPDX-License-Identifier: BSD-3-Clause\n'
+                 "rnicd and librnic's programs against rdma_rxe: test_rxe.py matrix")
+        self.add(f'commit: {commit()}\nmachine: {machine()}\nprograms: {ident}')
+
+    def add(self, text):
+        if self.path:
+            with self.path.open('a') as f:
+                f.write(text + '\n')
+
+    def failure(self, case, why):
+        self.failed.append(case)
+        self.add(f'FAILED {case}')
+        print(f'FAILED {case}: {why}', flush=True)
+
+
+def commit():
+    p = subprocess.run(['git', '-c', 'safe.directory=*', '-C', str(interop.HERE), 'describe',
+                        '--always', '--dirty', '--abbrev=40'], capture_output=True, text=True,
+                       check=False)
+    return p.stdout.strip() or 'unknown'
+
+
+def machine():
+    """In general words: what a reader needs to judge the times."""
+    version = interop.sh('qemu-system-x86_64', '--version').stdout.split('\n')[0]
+    return (f'{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.0f}, Linux '
+            f'{".".join(os.uname().release.split(".")[:2])}, {version} without KVM')
+
+
+def one(pair, case, do, log):
+    """One case under a capture; each transfer is noted."""
+    pair.note = lambda text: log.add(f'   {text}')
+    with Checked(pair, case.split(': ', 1)[1]) as checked:
+        do(pair)
+    log.add(f'ok {case}: {checked.verdict}')
+
+
+def matrix(programs, mtus, log):
+    """All cases. After one that failed the network is made anew."""
+    left = [(f'MTU {mtu}: {name}', mtu, do) for mtu in mtus for name, do in cases()]
+    left = [x for x in left if x[0] not in log.done]
+    while left:
+        mtu = left[0][1]
+        with interop.Net('rxe', mtu=mtu) as net:
+            pair = Pair(net, programs)
+            while left and left[0][1] == mtu:
+                case, _, do = left.pop(0)
+                try:
+                    one(pair, case, do, log)
+                except (interop.Fault, RuntimeError, subprocess.TimeoutExpired) as why:
+                    log.failure(case, why)
+                    break
+            else:
+                log.add(f"   rxe's counters: {pair.guest.counters()}")
+                pair.rnicd.stop()
+    log.add(f'end: {len(log.failed)} failed')
+    if log.failed:
+        raise interop.Fault(f'{len(log.failed)} cases failed: {log.failed}')
 
 
 def dead_guest(pair):
@@ -162,20 +270,33 @@ def dead_client(pair):
     pair.transfers += 1
 
 
-def main(args):
-    programs, args = Programs(*args[:4]), args[4:]
-    what = args.pop(0) if args and args[0] in ('brief', 'matrix') else 'brief'
+def in_brief(programs, mtus):
     total = 0
-    for mtu in map(int, args or ('1500', '4200')):
+    for mtu in mtus:
         with interop.Net('rxe', mtu=mtu) as net:
             pair = Pair(net, programs)
-            {'brief': brief, 'matrix': matrix}[what](pair)
+            brief(pair)
             print(f'mtu {mtu}: rxe\'s counters: {pair.guest.counters()}', flush=True)
             pair.rnicd.stop()
             total += pair.transfers
     print(f'{total} transfers: ok')
-    if what == 'brief' and total > MAX_BRIEF:
+    if total > MAX_BRIEF:
         raise interop.Fault(f'CI has time for {MAX_BRIEF} transfers, not {total}')
+
+
+def main(args):
+    ap = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('programs', nargs=4)
+    ap.add_argument('what', nargs='?', choices=('brief', 'matrix'), default='brief')
+    ap.add_argument('mtu', nargs='*', type=int, default=[1500, 4200])
+    ap.add_argument('--log')
+    opts = ap.parse_intermixed_args(args)
+    programs = Programs(*opts.programs)
+    if opts.what == 'brief':
+        in_brief(programs, opts.mtu)
+    else:
+        matrix(programs, opts.mtu, Log(opts.log, programs))
 
 
 if __name__ == '__main__':

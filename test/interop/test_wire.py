@@ -13,7 +13,7 @@ import interop
 OURS = ('send:64 send:0 send:61 sendimm:32 write:256 write:0 write:3 writeimm:100 read:200 read:0 '
         'cas casmiss fadd send:2500 sendimm:5001 write:4096 writeimm:3000 read:5000 read:65536 '
         'write:65536*8 send:64*32 read:1000*16 write:1*64 fadd*16 cas*8 mwwrite:3000 sendinv:64 '
-        'rnr:20 send:65536').split()
+        'rnr:20 send:0:inline write:32:inline sendimm:5:inline*8 copy:3001*8 send:65536').split()
 THEIRS = [op for op in OURS if not op.startswith(('mwwrite', 'sendinv'))]
 BAD = ('badkey-write badkey-read badkey-fadd badvar-write badvar-read oob-write:4096 '
        'oob-read:64 noperm-write noperm-read noperm-fadd toolong rnrfail').split()

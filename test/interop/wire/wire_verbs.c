@@ -13,6 +13,7 @@
 
 #define PD 1
 #define DEPTH 256 /* slots of each queue */
+#define INLINE 32u /* bytes inline: what fits into a request's one slot */
 
 struct ibv_device {
 	const char *name;
@@ -126,8 +127,40 @@ ibv_dealloc_mw(struct ibv_mw *mw)
 
 /* ---- completions ---------- */
 
+struct ibv_comp_channel *
+ibv_create_comp_channel(struct ibv_context *ctx)
+{
+	(void)ctx;
+	return NULL;
+}
+
+int
+ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user)
+{
+	(void)channel;
+	(void)cq;
+	(void)user;
+	return -1;
+}
+
+void
+ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n)
+{
+	(void)cq;
+	(void)n;
+}
+
+int
+ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only)
+{
+	(void)cq;
+	(void)solicited_only;
+	return ENOTSUP;
+}
+
 struct ibv_cq *
-ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, void *channel, int vector)
+ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, struct ibv_comp_channel *channel,
+	      int vector)
 {
 	uint32_t entries = rte_align32pow2((uint32_t)cqe + 1);
 	struct ring_cqe *ring = wire_alloc(entries * sizeof(*ring));
@@ -201,6 +234,7 @@ ibv_create_qp(struct ibv_pd *p, struct ibv_qp_init_attr *init)
 		.qpn = roce_qpn_alloc(wire.s.qpns), .type = VERBS_QPT_RC, .pd = p->number,
 		.send_cq = init->send_cq->cq, .recv_cq = init->recv_cq->cq,
 		.sq_entries = DEPTH, .rq_entries = DEPTH, .max_send_sge = 1, .max_recv_sge = 1,
+		.max_inline = INLINE,
 	};
 
 	q->client = wire_alloc(sizeof(*q->client));
@@ -320,8 +354,21 @@ fill(struct ring_wqe *e, const struct ibv_send_wr *wr)
 		e->atomic.swap = wr->wr.atomic.swap;
 		sge = &e->atomic.sge;
 	}
-	if (wr->num_sge > 0)
+	if (wr->send_flags & IBV_SEND_INLINE) {
+		e->num_sge = 0;
+		e->inline_len = wr->num_sge > 0 ? wr->sg_list->length : 0;
+		memcpy(e->data, (const void *)(uintptr_t)wr->sg_list->addr, e->inline_len);
+	} else if (wr->num_sge > 0) {
 		*sge = (struct ring_sge){wr->sg_list->addr, wr->sg_list->length, wr->sg_list->lkey};
+	}
+}
+
+static bool
+fits(const struct wire_qp *q, const struct ibv_send_wr *wr)
+{
+	return ring_wq_free(&q->sq) > 0 && wr->num_sge <= 1 &&
+	       (!(wr->send_flags & IBV_SEND_INLINE) || wr->num_sge == 0 ||
+		       wr->sg_list->length <= INLINE);
 }
 
 int
@@ -331,7 +378,7 @@ ibv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **ba
 	int rc = 0;
 
 	for (; wr != NULL; wr = wr->next) {
-		if (ring_wq_free(&q->sq) == 0 || wr->num_sge > 1) {
+		if (!fits(q, wr)) {
 			*bad = wr;
 			rc = ENOMEM;
 			break;

@@ -20,7 +20,12 @@ enum ibv_mtu { IBV_MTU_256 = 1, IBV_MTU_4096 = 5 };
 enum ibv_mw_type { IBV_MW_TYPE_2 = 2 };
 enum ibv_qp_type { IBV_QPT_RC = 2 };
 enum ibv_qp_state { IBV_QPS_INIT = 1, IBV_QPS_RTR = 2, IBV_QPS_RTS = 3 };
-enum ibv_send_flags { IBV_SEND_SIGNALED = 2 };
+enum ibv_send_flags {
+	IBV_SEND_FENCE = 1,
+	IBV_SEND_SIGNALED = 2,
+	IBV_SEND_SOLICITED = 4,
+	IBV_SEND_INLINE = 8,
+};
 enum ibv_wc_flags { IBV_WC_WITH_IMM = 2, IBV_WC_WITH_INV = 8 };
 enum ibv_wc_opcode { IBV_WC_RECV = 128, IBV_WC_RECV_RDMA_WITH_IMM = 129 };
 
@@ -70,6 +75,10 @@ struct ibv_device;
 struct ibv_context;
 struct ibv_pd;
 struct ibv_cq;
+
+struct ibv_comp_channel {
+	int fd;
+};
 
 struct ibv_mr {
 	uint32_t lkey, rkey;
@@ -144,7 +153,7 @@ struct ibv_wc {
 struct ibv_qp_init_attr {
 	struct ibv_cq *send_cq, *recv_cq;
 	struct {
-		uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge;
+		uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;
 	} cap;
 	enum ibv_qp_type qp_type;
 };
@@ -176,8 +185,13 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx);
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, uint64_t len, int access);
 struct ibv_mw *ibv_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int ibv_dealloc_mw(struct ibv_mw *mw);
-struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, void *channel,
-			     int vector);
+/* There are none: NULL. */
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx);
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **user);
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int n);
+int ibv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+struct ibv_cq *ibv_create_cq(struct ibv_context *ctx, int cqe, void *user,
+			     struct ibv_comp_channel *channel, int vector);
 int ibv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init);
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);

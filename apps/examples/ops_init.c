@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The initiator of peer-qp: posts, waits, compares with its model of the peer. */
-#include <arpa/inet.h>
-#include <errno.h>
+/* The initiator: posts, waits, compares with its model of the peer. */
 #include <string.h>
 
-#include "peer-qp.h"
+#include "ops.h"
 
 static uint32_t next_seed = 1;
 static uint32_t last_window;	/* key that sendinv took away */
@@ -19,8 +17,9 @@ announce(struct end *e, const struct op *op, struct region *r)
 	*r = e->peer;
 	if (e->bare)
 		return true;
-	say(e, "op %s %u %u %u\n", op->def->name, op->len, op->count, op->seed);
-	if (!hear(e, line, sizeof(line)) ||
+	ops_say(e, "op %s %u %u %u %s", op->def->name, op->len, op->count, op->seed,
+		op_how_name(op));
+	if (!ops_hear(e, line, sizeof(line)) ||
 	    sscanf(line, "go %llx:%x:%x", &addr, &r->rkey, &r->len) != 3) {
 		printf("op %s: responder says %s\n", op->text, line);
 		return false;
@@ -38,38 +37,30 @@ fits(const struct end *e, const struct op *op)
 		return false;
 	if (op->def->flags & OP_HOLD && op->def->flags & OP_CONTROL)
 		return true;	/* the length is a time */
-	return (uint64_t)op_stride(op) * op->count <= room - ATOMIC_OFF;
+	return op_span(op) <= room - ATOMIC_OFF;
 }
 
+/* Where request j goes; block is its place in the peer's buffer. */
 static void
-aim(const struct op *op, const struct region *r, uint32_t j, struct ibv_send_wr *wr)
+aim(const struct op *op, const struct region *r, uint32_t block, struct request *q)
 {
 	unsigned int f = op->def->flags;
-	uint64_t addr = r->addr + (uint64_t)j * op_stride(op);
-	uint32_t key = r->rkey;
 
+	q->remote_addr = r->addr + (uint64_t)block * op_stride(op);
+	q->rkey = r->rkey;
 	if (f & OP_ATOMIC)
-		addr = r->addr + r->len - ATOMIC_OFF;
+		q->remote_addr = r->addr + r->len - ATOMIC_OFF;
 	if (f & OP_UNALIGNED)
-		addr += 4;
+		q->remote_addr += 4;
 	if (f & OP_OOB)
-		addr = r->addr + r->len - op->len / 2;
+		q->remote_addr = r->addr + r->len - op->len / 2;
 	if (f & OP_BADKEY)
-		key ^= 0x5a5a5a00;
+		q->rkey ^= 0x5a5a5a00;
 	if (f & OP_BADVAR)
-		key ^= 1;
+		q->rkey ^= 1;
 	if (f & OP_STALE)
-		key = last_window;
-	if (f & OP_ATOMIC) {
-		wr->wr.atomic.remote_addr = addr;
-		wr->wr.atomic.rkey = key;
-	} else {
-		wr->wr.rdma.remote_addr = addr;
-		wr->wr.rdma.rkey = key;
-	}
-	/* Shares its place with imm_data. */
-	if (f & OP_INV)
-		wr->invalidate_rkey = f & OP_WINDOW ? key : 0xdeadbe00;
+		q->rkey = last_window;
+	q->invalidate = f & OP_WINDOW ? q->rkey : 0xdeadbe00;
 }
 
 static uint32_t
@@ -82,59 +73,94 @@ wire_len(const struct end *e, const struct op *op)
 	return op->len;
 }
 
-/* The whole list by one call of ibv_post_send; returns how many were taken. */
+static void
+atomic_operands(const struct end *e, const struct op *op, uint32_t j, struct request *q)
+{
+	uint64_t old = op_atomic_old(e, op, j);
+
+	if (op->def->opcode == OPS_FADD) {
+		q->compare_add = FADD_ADD;
+	} else {
+		q->compare_add = op->def->flags & OP_MISS ? ~old : old;
+		q->swap = CAS_SWAP + op->seed + j;
+	}
+}
+
+static void
+build(struct end *e, const struct op *op, const struct region *r, uint32_t j, struct request *q)
+{
+	unsigned int f = op->def->flags;
+
+	*q = (struct request){ .opcode = op->def->opcode, .len = wire_len(e, op) };
+	q->p = e->work + (size_t)j * op_stride(op);
+	if (f & (OP_READ | OP_ATOMIC))
+		memset(q->p, 0xa5, q->len);
+	else
+		pattern_fill(q->p, q->len, op->seed + j);
+	q->imm = 0xcafe0000 + op->seed + j;
+	q->inlined = op->how & HOW_INLINE;
+	q->solicited = op->how & HOW_SOLICITED && j + 1 == op->count;
+	aim(op, r, f & OP_COPY ? 2 * j : j, q);
+	if (f & OP_ATOMIC)
+		atomic_operands(e, op, j, q);
+}
+
+/* The WRITE of what the READ before it brings: right only if it waits for that. */
+static void
+build_copy(const struct op *op, const struct request *read, struct request *q)
+{
+	*q = *read;
+	q->opcode = OPS_WRITE;
+	q->remote_addr += op_stride(op);
+	q->fence = true;
+}
+
 static uint32_t
+requests(const struct op *op)
+{
+	return op->def->flags & OP_COPY ? 2 * op->count : op->count;
+}
+
+/* The whole list by one call; returns whether it was taken. */
+static bool
 post(struct end *e, const struct op *op, const struct region *r)
 {
-	struct ibv_send_wr wr[MAX_LIST], *bad = NULL;
-	struct ibv_sge sge[MAX_LIST];
-	uint32_t j, len = wire_len(e, op);
+	struct request q[MAX_LIST], *next = q;
+	uint32_t n = requests(op), taken;
 
-	memset(wr, 0, sizeof(wr));
-	for (j = 0; j < op->count; j++) {
-		unsigned char *p = e->work + (size_t)j * op_stride(op);
-
-		if (op->def->flags & (OP_READ | OP_ATOMIC))
-			memset(p, 0xa5, len);
-		else
-			pattern_fill(p, len, op->seed + j);
-		sge[j] = (struct ibv_sge){ (uintptr_t)p, len, e->work_mr->lkey };
-		wr[j].wr_id = j;
-		wr[j].sg_list = &sge[j];
-		wr[j].num_sge = len > 0;
-		wr[j].opcode = op->def->opcode;
-		wr[j].send_flags = IBV_SEND_SIGNALED;
-		wr[j].next = j + 1 < op->count ? &wr[j + 1] : NULL;
-		if (op->def->flags & OP_IMM)
-			wr[j].imm_data = htonl(0xcafe0000 + op->seed + j);
-		aim(op, r, j, &wr[j]);
-		if (op->def->flags & OP_ATOMIC)
-			op_atomic(e, op, j, &wr[j]);
+	for (uint32_t j = 0; j < op->count; j++) {
+		build(e, op, r, j, next++);
+		if (op->def->flags & OP_COPY) {
+			build_copy(op, next - 1, next);
+			next++;
+		}
 	}
-	errno = ibv_post_send(e->qp, wr, &bad);
-	return errno && bad ? bad - wr : op->count;
+	taken = ops_post(e, q, n);
+	if (taken != n)
+		printf("op %s: %u of %u requests posted\n", op->text, taken, n);
+	return taken == n;
 }
 
 /* The first status that is not success; completions have to come in order. */
 static int
-reap(struct end *e, const struct op *op, uint32_t count)
+reap(struct end *e, const struct op *op)
 {
-	int first = IBV_WC_SUCCESS;
-	struct ibv_wc wc;
+	int first = OPS_SUCCESS;
+	struct completion c;
 	uint32_t j;
 
-	for (j = 0; j < count; j++) {
-		if (!poll_one(e, &wc, 60000)) {
+	for (j = 0; j < requests(op); j++) {
+		if (!ops_poll(e, &c, 60000)) {
 			printf("op %s: no completion of request %u\n", op->text, j);
 			return -1;
 		}
-		if (wc.wr_id != j) {
+		if (c.wr_id != j) {
 			printf("op %s: completion of %llu, not %u\n", op->text,
-			       (unsigned long long)wc.wr_id, j);
+			       (unsigned long long)c.wr_id, j);
 			return -1;
 		}
-		if (first == IBV_WC_SUCCESS)
-			first = wc.status;
+		if (first == OPS_SUCCESS)
+			first = c.status;
 	}
 	return first;
 }
@@ -148,7 +174,8 @@ check_back(struct end *e, const struct op *op)
 
 	for (j = 0; j < op->count; j++) {
 		const unsigned char *p = e->work + (size_t)j * op_stride(op);
-		const unsigned char *m = e->model + (size_t)j * op_stride(op);
+		const unsigned char *m = e->model + (op->def->flags & OP_COPY ? 2 : 1) *
+						    (size_t)j * op_stride(op);
 
 		if (op->def->flags & OP_READ && memcmp(p, m, op->len)) {
 			for (i = 0; p[i] == m[i]; i++)
@@ -177,8 +204,8 @@ check_peer(struct end *e, const struct op *op, int status)
 
 	if (e->bare)
 		return true;
-	say(e, "end %d\n", status);
-	if (hear(e, line, sizeof(line)) && !strcmp(line, "ok"))
+	ops_say(e, "end %d", status);
+	if (ops_hear(e, line, sizeof(line)) && !strcmp(line, "ok"))
 		return true;
 	printf("op %s: responder says %s\n", op->text, line);
 	return false;
@@ -193,19 +220,18 @@ status_fits(const struct op *op, int status)
 	if (f & OP_MAYFAIL)
 		return status >= 0;
 	if (!(f & OP_MUSTFAIL))
-		return status == IBV_WC_SUCCESS;
+		return status == OPS_SUCCESS;
 	if (f & OP_HOLD)
-		return status == IBV_WC_RNR_RETRY_EXC_ERR;
+		return status == OPS_RNR_RETRY_EXC_ERR;
 	if (f & (OP_TOOLONG | OP_UNALIGNED))
-		return status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_REM_OP_ERR;
-	return status == IBV_WC_REM_ACCESS_ERR;
+		return status == OPS_REM_INV_REQ_ERR || status == OPS_REM_OP_ERR;
+	return status == OPS_REM_ACCESS_ERR;
 }
 
 static bool
 run(struct end *e, const struct op *op)
 {
 	struct region r;
-	uint32_t posted;
 	bool right;
 	int status;
 
@@ -215,14 +241,11 @@ run(struct end *e, const struct op *op)
 	}
 	if (!announce(e, op, &r))
 		return false;
-	posted = post(e, op, &r);
-	if (posted != op->count) {
-		printf("op %s: not posted: %s\n", op->text, strerror(errno));
+	if (!post(e, op, &r))
 		return false;
-	}
-	status = reap(e, op, posted);
+	status = reap(e, op);
 	right = status_fits(op, status);
-	if (right && status == IBV_WC_SUCCESS && !(op->def->flags & (OP_MUSTFAIL | OP_MAYFAIL))) {
+	if (right && status == OPS_SUCCESS && !(op->def->flags & (OP_MUSTFAIL | OP_MAYFAIL))) {
 		right = check_back(e, op);
 		model_apply(e, op);
 	}
@@ -230,21 +253,21 @@ run(struct end *e, const struct op *op)
 		right &= check_peer(e, op, status);
 	if (op->def->flags & OP_WINDOW)
 		last_window = r.rkey;
-	printf("op %s: %s%s\n", op->text, status < 0 ? "lost" : ibv_wc_status_str(status),
+	printf("op %s: %s%s\n", op->text, status < 0 ? "lost" : ops_status_name(status),
 	       right ? "" : " WRONG");
 	fflush(stdout);
 	return right;
 }
 
 int
-initiator(struct end *e, char **ops)
+initiator(struct end *e)
 {
 	struct op op;
 	uint32_t i;
 	char **p;
 
 	for (i = 0; i < e->repeat; i++)
-		for (p = ops; *p; p++) {
+		for (p = e->ops; *p; p++) {
 			op_parse(&op, *p);
 			op.seed = next_seed;
 			next_seed += op.count;
@@ -255,6 +278,6 @@ initiator(struct end *e, char **ops)
 		}
 out:
 	if (!e->bare)
-		say(e, "quit\n");
+		ops_say(e, "quit");
 	return 0;
 }
