@@ -455,6 +455,8 @@ int rnic_req_notify_cq(struct rnic_cq *cq, int solicited_only);
 /**
  * Up to `n` completions, in order for each queue. Slots of unsignalled requests before them are
  * free again. -EOVERFLOW: the CQ overran, completions are lost; told after those that are left.
+ * No system call but sched_yield(2) after 512 polls in a row that found nothing, for those who
+ * share the CPU, and now and then a look whether the daemon is still there.
  */
 int rnic_poll_cq(struct rnic_cq *cq, int n, struct rnic_wc *wc);
 /** Poll; while there are none, wait for up to `timeout_ms` (-1: for ever). Needs a channel that

@@ -5,6 +5,7 @@
  * their own.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -83,18 +84,40 @@ worker_poll(struct worker *w)
 	return did;
 }
 
+/*
+ * Between work and sleep the worker polls. Who shares its CPU may be the one whose next request is
+ * waited for, so it is offered the CPU every few microseconds then, not when the scheduler's slice
+ * is over; a worker that has work to do never offers it. Who does not give it back at once has work
+ * of another kind, and takes its share anyway: it is offered nothing for a while.
+ */
+static void
+offer_cpu(struct worker *w, uint32_t *hold)
+{
+	if (*hold > 0) {
+		(*hold)--;
+		return;
+	}
+	sched_yield();
+	if (worker_clock_now(&w->s->clock) - w->now > WORKER_YIELD_LOST_NS)
+		*hold = WORKER_YIELD_HOLD;
+}
+
 void
 worker_main(struct worker *w)
 {
 	uint64_t idle_ns = (uint64_t)w->s->idle_us * 1000, last = 0, nap = 0;
+	uint32_t empty = 0, hold = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1000UL); /* ns; the default of 50 us is more than a short nap */
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
 		if (worker_poll(w) != 0 || last == 0) {
 			last = w->now;
 			nap = 0;
+			empty = 0;
 		} else if (idle_ns != 0 && w->now - last >= idle_ns) {
 			worker_sleep(w, &nap);
+		} else if (++empty % WORKER_YIELD_LOOPS == 0) {
+			offer_cpu(w, &hold);
 		}
 	}
 }

@@ -31,6 +31,9 @@
 #define WORKER_EVENTS 4096	 /* default */
 #define WORKER_RX_CTL 256	 /* packets on their way to the control thread */
 #define WORKER_NOTIFIES 64
+#define WORKER_YIELD_LOOPS 64 /* empty loops in a row before the CPU is offered: some 5 us */
+#define WORKER_YIELD_LOST_NS UINT64_C(200000)
+#define WORKER_YIELD_HOLD 512 /* offers left out: as long as a slice */
 #define WORKER_NAP_MIN_NS UINT64_C(10000)
 #define WORKER_NAP_MAX_NS UINT64_C(1000000)
 

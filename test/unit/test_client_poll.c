@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Polling: sub-rings, resizes, wr_id, discarded completions, what a hostile daemon could say. */
+#include <sys/syscall.h>
+
 #include "client_fake.h"
 #include "client_priv.h"
 
@@ -319,6 +321,39 @@ START_TEST(poll__hostile_switch)
 }
 END_TEST
 
+static _Atomic uint32_t yields;
+
+/* In place of libc's: how often the CPU is offered. */
+int
+sched_yield(void)
+{
+	atomic_fetch_add(&yields, 1);
+	return (int)syscall(SYS_sched_yield);
+}
+
+/* Who polls in vain for long may keep the worker from the CPU; who finds something does not. */
+START_TEST(poll__in_vain_offers_the_cpu)
+{
+	struct fake_set s = fake_setup(4);
+	uint32_t index = 0;
+	struct rnic_wc wc;
+
+	atomic_store(&yields, 0);
+	for (int i = 0; i < 4 * 512; i++)
+		ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), 0);
+	ck_assert_uint_eq(atomic_load(&yields), 4);
+	for (int i = 0; i < 4 * 512; i++) {
+		if (i % 256 == 0) {
+			post(&s, 1);
+			ck_assert(fake_done(s.f, 0, 0, 0, index++, 0));
+		}
+		rnic_poll_cq(s.cq, 1, &wc);
+	}
+	ck_assert_uint_eq(atomic_load(&yields), 4);
+	fake_teardown(&s);
+}
+END_TEST
+
 START_TEST(srq__slots)
 {
 	struct fake_set s = fake_setup(2);
@@ -478,5 +513,5 @@ END_TEST
 UNIT_MAIN("client_poll", poll__fields, poll__batches_and_release, poll__two_subs_in_turn,
 	poll__resize, poll__discards_what_fits_nothing, poll__destroyed_and_reset_qp,
 	poll__overrun_told_last, poll__reset_waits, poll__hostile_places, poll__hostile_switch,
-	srq__slots, srq__slots_of_destroyed_qp,
+	srq__slots, srq__slots_of_destroyed_qp, poll__in_vain_offers_the_cpu,
 	threads__post_and_poll)

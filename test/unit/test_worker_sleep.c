@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ring_bell.h"
@@ -190,5 +191,45 @@ START_TEST(sleep__naps)
 }
 END_TEST
 
+static _Atomic uint32_t yields;
+static _Atomic bool late; /* whoever gets the CPU does not give it back at once */
+
+/* In place of libc's: a worker's offers of its CPU. */
+int
+sched_yield(void)
+{
+	atomic_fetch_add(&yields, 1);
+	if (atomic_load(&late))
+		usleep(1000);
+	return (int)syscall(SYS_sched_yield);
+}
+
+/* Offered after so many loops without work, and seldom to who keeps it. */
+START_TEST(poll__offers_its_cpu)
+{
+	pthread_t t;
+	uint64_t loops;
+	uint32_t n;
+
+	start(1);
+	f.s.idle_us = 0; /* never sleeps */
+	pthread_create(&t, NULL, run, f.s.worker[0]);
+	while (atomic_load(&yields) < 1000)
+		usleep(100);
+	atomic_store(&late, true);
+	n = atomic_load(&yields);
+	while (atomic_load(&yields) < n + 3)
+		usleep(100);
+	worker_stop(f.s.worker[0]);
+	pthread_join(t, NULL);
+	loops = fx_count(&f, 0, WORKER_C_LOOPS);
+	n = atomic_load(&yields);
+	ck_assert_uint_le(n * (uint64_t)WORKER_YIELD_LOOPS, loops);
+	/* between the last two lie the offers that were left out */
+	ck_assert_uint_ge(loops, (n + 1ull * WORKER_YIELD_HOLD) * WORKER_YIELD_LOOPS);
+	fx_stop(&f);
+}
+END_TEST
+
 UNIT_MAIN("worker_sleep", sleep__mail_wakes, sleep__offline, sleep__hand_over_wakes,
-	  sleep__kick_wakes, sleep__naps)
+	  sleep__kick_wakes, sleep__naps, poll__offers_its_cpu)
