@@ -199,8 +199,9 @@ int
 sched_yield(void)
 {
 	atomic_fetch_add(&yields, 1);
-	if (atomic_load(&late))
-		usleep(1000);
+	for (uint64_t from = rte_rdtsc(); atomic_load(&late) && /* twice the limit */
+	     rte_rdtsc() - from < rte_get_tsc_hz() * 2 * WORKER_YIELD_LOST_NS / 1000000000;)
+		;
 	return (int)syscall(SYS_sched_yield);
 }
 
@@ -215,11 +216,11 @@ START_TEST(poll__offers_its_cpu)
 	f.s.idle_us = 0; /* never sleeps */
 	pthread_create(&t, NULL, run, f.s.worker[0]);
 	while (atomic_load(&yields) < 1000)
-		usleep(100);
+		syscall(SYS_sched_yield);
 	atomic_store(&late, true);
 	n = atomic_load(&yields);
 	while (atomic_load(&yields) < n + 3)
-		usleep(100);
+		syscall(SYS_sched_yield);
 	worker_stop(f.s.worker[0]);
 	pthread_join(t, NULL);
 	loops = fx_count(&f, 0, WORKER_C_LOOPS);
