@@ -105,7 +105,8 @@ struct roce_config {
 	bool (*handoff)(void *ctx, uint32_t worker, struct rte_mbuf *m);
 	/**
 	 * Begin to wait until every other online worker has passed a quiescent point; and
-	 * whether it has. NULL: there is no other worker.
+	 * whether it has, the caller's own among them if that is how it counts: polled from later
+	 * turns. NULL, both: there is no other worker.
 	 */
 	uint64_t (*quiesce_start)(void *ctx);
 	bool (*quiesced)(void *ctx, uint64_t token);

@@ -154,6 +154,26 @@ create_tx(struct worker *w)
 	w->num_tx = i + 1;
 }
 
+/**
+ * An invalidate's wait for the other workers. Our own quiescent point counts as well: it is the
+ * end of this loop, and accesses of this very burst may still use the key.
+ */
+static uint64_t
+quiesce_start(void *ctx)
+{
+	const struct worker *w = ctx;
+
+	return rte_rcu_qsbr_start(w->s->qsbr);
+}
+
+static bool
+quiesced(void *ctx, uint64_t token)
+{
+	const struct worker *w = ctx;
+
+	return rte_rcu_qsbr_check(w->s->qsbr, token, false) == 1;
+}
+
 static int
 create_engines(struct worker *w)
 {
@@ -166,6 +186,8 @@ create_engines(struct worker *w)
 		.num_ports = w->num_tx,
 		.tx_pool = s->tx_pool,
 		.handoff = worker_hand_over,
+		.quiesce_start = s->num_workers > 1 ? quiesce_start : NULL,
+		.quiesced = s->num_workers > 1 ? quiesced : NULL,
 		.ctx = w,
 		.seed = s->seed + w->id,
 		.max_rx_held = s->rx_pool_size / 4 / s->num_workers,

@@ -255,6 +255,24 @@ host_run(struct sim_node *n)
 	}
 }
 
+/* ---- the other workers, which are not there ---------- */
+
+static uint64_t
+other_quiesce_start(void *ctx)
+{
+	struct sim_node *n = ctx;
+
+	return n->s->now + rng_below(&n->s->rng, 1u << sim_between(&n->s->rng, 1, 18));
+}
+
+static bool
+other_quiesced(void *ctx, uint64_t token)
+{
+	const struct sim_node *n = ctx;
+
+	return n->s->now >= token;
+}
+
 /* ---- the loop ---------- */
 
 static void
@@ -407,6 +425,7 @@ node_engine_new(struct sim_node *n)
 		/* in every second node a window from a packet or two on */
 		.max_inflight = sim_between(&s->rng, 0, 1) *
 				sim_between(&s->rng, 256, 512u << rng_below(&s->rng, 8)),
+		.quiesce_start = other_quiesce_start, .quiesced = other_quiesced, .ctx = n,
 	};
 
 	if (verbs_worker_init(&n->verbs, 0, n->mrs, &host,

@@ -3,6 +3,7 @@
  * Own to own addresses: QPs of two workers joined by the hairpin, a WRITE and a SEND across
  * it, and the bells, bindings and unbindings that belong to it.
  */
+#include "mr_table_priv.h"
 #include "ring_bell.h"
 #include "worker_fixture.h"
 
@@ -339,6 +340,145 @@ START_TEST(hairpin__acknowledged_before_the_qp_goes)
 }
 END_TEST
 
+/* ---- invalidates wait for the other workers ---------- */
+
+/** A key as FAST_REG leaves it: valid, and the consumer's to end. */
+static uint32_t
+fast_key(void)
+{
+	struct mr_desc d = {.type = MR_TYPE_FAST_REG, .pd = PD};
+	struct mr *mr;
+	uint32_t key;
+
+	ck_assert_int_eq(mr_register(f.s.mrs, &d, &key), 0);
+	mr = mr_slot(f.s.mrs, key);
+	atomic_store(&mr->word, mr_word(key, MR_REMOTE_WRITE, MR_TYPE_FAST_REG, MR_STATE_VALID));
+	return key;
+}
+
+/** Turns of one worker, far apart in time: all of its timers have run. */
+static void
+turns(uint32_t worker)
+{
+	for (int i = 0; i < 100; i++) {
+		f.s.clock.ns0 += 100000;
+		worker_poll(f.s.worker[worker]);
+	}
+}
+
+static void
+post_inv(struct end *e, enum ring_wr_opcode op, uint32_t key)
+{
+	struct ring_wqe *w = ring_wq_slot(&e->sq, e->sq.tail++);
+
+	*w = (struct ring_wqe){.opcode = (uint8_t)op, .flags = RING_WR_SIGNALED, .num_slots = 1,
+			       .imm = key};
+	ring_wq_publish(&e->sq);
+	if (ring_bell_needed(e->daemon))
+		ring_bell_set(ctx->at[ring_bell_worker(e->daemon)].chunk[0], e->bell_slot);
+}
+
+static void
+post_recv(struct end *e)
+{
+	struct ring_rwqe *r = ring_wq_slot(&e->rq, e->rq.tail++);
+
+	*r = (struct ring_rwqe){.num_slots = 1};
+	ring_wq_publish(&e->rq);
+}
+
+/** Two QPs on worker 0 and 1; the key's end is told on worker 0. */
+static void
+invalidate_start(struct end *a, struct end *b, uint32_t workers)
+{
+	fx_start(&f, workers);
+	add_context();
+	make_end(a, 0);
+	make_end(b, workers > 1);
+	b->bell_slot += workers == 1;
+	to_rtr(a, b->qpn);
+	to_rtr(b, a->qpn);
+	to_rts(a);
+	to_rts(b);
+}
+
+static void
+invalidate_stop(struct end *a, struct end *b)
+{
+	unbind(a);
+	unbind(b);
+	drop_context();
+	fx_stop(&f);
+}
+
+/** An access of another worker, checked before the key ended, may go on to its burst's end. */
+START_TEST(invalidate__local_waits_for_the_other_worker)
+{
+	struct end a, b;
+
+	invalidate_start(&a, &b, 2);
+	post_inv(&a, RING_WR_LOCAL_INV, fast_key());
+	turns(0);
+	ck_assert_ptr_null(ring_cq_peek(&a.cons));
+	worker_poll(f.s.worker[1]);
+	turns(0);
+	ck_assert_uint_eq(await(&a)->src_opcode >> 24, RING_WC_LOCAL_INV);
+	invalidate_stop(&a, &b);
+}
+END_TEST
+
+START_TEST(invalidate__by_the_peer_waits_for_the_other_worker)
+{
+	const struct ring_cqe *c;
+	uint32_t key;
+	struct end a, b;
+
+	invalidate_start(&a, &b, 2);
+	key = fast_key();
+	post_recv(&a);
+	post_inv(&b, RING_WR_SEND_WITH_INV, key);
+	worker_poll(f.s.worker[1]); /* sends, and is quiescent behind it: before the key ends */
+	turns(0);
+	ck_assert_uint_eq(mr_word_state(atomic_load(&mr_slot(f.s.mrs, key)->word)), MR_STATE_FREE);
+	ck_assert_ptr_null(ring_cq_peek(&a.cons));
+	worker_poll(f.s.worker[1]);
+	turns(0);
+	c = await(&a);
+	ck_assert_uint_eq(c->imm, key);
+	ck_assert_uint_eq(await(&b)->src_opcode >> 24, RING_WC_SEND);
+	invalidate_stop(&a, &b);
+}
+END_TEST
+
+/** Nobody waits for one that sleeps. */
+START_TEST(invalidate__waits_for_no_sleeper)
+{
+	struct end a, b;
+
+	invalidate_start(&a, &b, 2);
+	rte_rcu_qsbr_thread_offline(f.s.qsbr, 1);
+	post_inv(&a, RING_WR_LOCAL_INV, fast_key());
+	turns(0);
+	ck_assert_ptr_nonnull(ring_cq_peek(&a.cons));
+	await(&a);
+	rte_rcu_qsbr_thread_online(f.s.qsbr, 1);
+	invalidate_stop(&a, &b);
+}
+END_TEST
+
+START_TEST(invalidate__at_once_where_there_is_one_worker)
+{
+	struct end a, b;
+
+	invalidate_start(&a, &b, 1);
+	post_inv(&a, RING_WR_LOCAL_INV, fast_key());
+	worker_poll(f.s.worker[0]);
+	ck_assert_ptr_nonnull(ring_cq_peek(&a.cons));
+	await(&a);
+	invalidate_stop(&a, &b);
+}
+END_TEST
+
 static struct verbs_io *held;
 
 static void
@@ -473,5 +613,7 @@ START_TEST(unbind__waits_for_a_copier__reset)
 END_TEST
 
 UNIT_MAIN("worker_hairpin", hairpin__two_workers, hairpin__one_worker,
-	  hairpin__acknowledged_before_the_qp_goes, unbind__waits_for_a_copier__destroy,
+	  hairpin__acknowledged_before_the_qp_goes, invalidate__local_waits_for_the_other_worker,
+	  invalidate__by_the_peer_waits_for_the_other_worker, invalidate__waits_for_no_sleeper,
+	  invalidate__at_once_where_there_is_one_worker, unbind__waits_for_a_copier__destroy,
 	  unbind__waits_for_a_copier__reset, hairpin__handed_over_by_the_engine, hairpin__full_ring)
