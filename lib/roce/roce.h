@@ -155,7 +155,10 @@ bool roce_qp_idle(const struct verbs_qp *qp);
  * memory of responder resources. The old is returned by roce_qp_take_garbage().
  */
 int roce_qp_prepare(struct verbs_qp *qp, const struct verbs_qp_attr *attr, uint32_t mask);
-/** Memory that a modify has replaced, for free(); NULL: none. After the modify was answered. */
+/**
+ * Memory that a modify has replaced, for free(); NULL: no more. After the modify was answered.
+ * What is not taken stays until the QP is freed.
+ */
 void *roce_qp_take_garbage(struct verbs_qp *qp);
 
 /**

@@ -44,8 +44,10 @@ roce_comp_reap(struct roce *r, struct roce_qp *qp)
 		if (wqe->tstate != ROCE_WQE_DONE &&
 		    (wqe->tstate != ROCE_WQE_OPEN || psn_diff(wqe->last_psn, qp->una) >= 0))
 			break;
-		if (roce_wqe_has_response(wqe) && wqe->tstate == ROCE_WQE_OPEN)
+		if (roce_wqe_has_response(wqe) && wqe->tstate == ROCE_WQE_OPEN) {
 			qp->rd_out--;
+			qp->rd_head = wqe->link;
+		}
 		verbs_complete_send(r->w, &qp->v, wqe, WC_SUCCESS);
 	}
 	if (behind)
@@ -67,24 +69,33 @@ comp_account(struct roce_qp *qp, struct verbs_wqe *wqe)
 	wqe->done = (uint32_t)done;
 }
 
-/**
- * All before psn was received in order by the peer. una moves there, but not past a READ or
- * atomic without its answer. @return whether it got there.
- */
-static bool
-comp_ack_before(struct roce_qp *qp, uint32_t psn)
+enum comp_acked {
+	COMP_ALL,
+	COMP_NO_ANSWER, /* not past a READ or atomic without one */
+	COMP_MORE,	/* enough for now: the QP goes on when it has its turn */
+};
+
+/** All before psn was received in order by the peer: una moves there. */
+static enum comp_acked
+comp_ack_before(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	struct verbs_wqe *wqe = qp->v.wqe_head;
+	uint32_t left = ROCE_REAP;
 
 	for (; wqe && psn_before(qp->una, psn); wqe = wqe->next) {
+		if (unlikely(left-- == 0)) {
+			qp->rx_again = true;
+			verbs_run_add(r->w, &qp->v);
+			return COMP_MORE;
+		}
 		if (!roce_wqe_has_psns(wqe) || psn_before(wqe->last_psn, qp->una))
 			continue;
 		if (roce_wqe_has_response(wqe) && !base_bug(BUG_IMPLIED_ACK))
-			return false;
+			return COMP_NO_ANSWER;
 		qp->una = psn_after(psn, wqe->last_psn) ? psn_add(wqe->last_psn, 1) : psn;
 		comp_account(qp, wqe);
 	}
-	return true;
+	return COMP_ALL;
 }
 
 /** A time-out's base: from a packet's first sending to the acknowledgement that covers it. */
@@ -110,7 +121,7 @@ comp_progress(struct roce *r, struct roce_qp *qp, uint32_t old_una)
 	comp_rtt(r, qp);
 	if (psn_before(qp->ack_max, qp->una))
 		qp->ack_max = qp->una;
-	if (qp->rnr_wait && psn_after(qp->una, qp->rnr_psn)) {
+	if (qp->rnr_wait && psn_after(qp->una, qp->cold->rnr_psn)) {
 		qp->rnr_wait = false;
 		roce_timer_stop(qp, ROCE_T_RNR);
 	}
@@ -145,6 +156,13 @@ comp_credits(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 
 /* ---- acknowledgements ---------- */
 
+/** What the packet says of its own PSN waits until all before it is completed. */
+static enum roce_rx_result
+comp_later(struct roce *r, struct roce_rx *rx)
+{
+	return roce_hold_again(r, rx->qp, rx) ? ROCE_RX_KEPT : ROCE_RX_FREE;
+}
+
 static void
 comp_remember_ack(struct roce_qp *qp, uint32_t upto)
 {
@@ -156,15 +174,25 @@ static void
 comp_ack(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	uint32_t old = qp->una, upto = psn_add(psn, 1);
+	enum comp_acked got;
 
 	comp_remember_ack(qp, upto);
-	if (comp_ack_before(qp, upto)) {
-		comp_progress(r, qp, old);
-		return;
-	}
+	got = comp_ack_before(r, qp, upto);
 	comp_progress(r, qp, old);
-	if (qp->v.state != RING_QPS_ERR)
+	if (unlikely(got == COMP_NO_ANSWER) && qp->v.state != RING_QPS_ERR)
 		roce_recovery_missing(r, qp, upto);
+}
+
+void
+roce_comp_resume(struct roce *r, struct roce_qp *qp)
+{
+	uint32_t old = qp->una;
+
+	if (!psn_after(qp->ack_max, old) ||
+	    (qp->v.state != RING_QPS_RTS && qp->v.state != RING_QPS_SQD))
+		return;
+	comp_ack_before(r, qp, qp->ack_max);
+	comp_progress(r, qp, old);
 }
 
 static void
@@ -172,7 +200,7 @@ comp_rnr(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 {
 	roce_count(r, ROCE_C_RNR_RCVD);
 	qp->cold->rnrs_rcvd++;
-	if (qp->rnr_wait && p->psn == qp->rnr_psn)
+	if (qp->rnr_wait && p->psn == qp->cold->rnr_psn)
 		return; /* the same refusal, told twice */
 	if (qp->rnr_left == 0) {
 		roce_count(r, ROCE_C_RNR_RETRY_EXCEEDED);
@@ -182,7 +210,7 @@ comp_rnr(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 	if (qp->rnr_retry != ROCE_RETRY_FOREVER)
 		qp->rnr_left--;
 	qp->rnr_wait = true;
-	qp->rnr_psn = p->psn;
+	qp->cold->rnr_psn = p->psn;
 	qp->rtt_at = 0;
 	roce_timer_stop(qp, ROCE_T_ACK);
 	roce_timer_set(r, qp, ROCE_T_RNR, r->now + roce_rnr_ns(p->syndrome & ROCE_SYN_VALUE));
@@ -194,7 +222,7 @@ comp_nak_seq(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	roce_count(r, ROCE_C_NAK_SEQ_RCVD);
 	qp->cold->naks_rcvd++;
-	if (qp->rnr_wait && psn == qp->rnr_psn) { /* C-71 */
+	if (qp->rnr_wait && psn == qp->cold->rnr_psn) { /* C-71 */
 		if (base_bug(BUG_RNR_CUT))
 			roce_timer_set(r, qp, ROCE_T_RNR, r->now);
 		return;
@@ -203,20 +231,8 @@ comp_nak_seq(struct roce *r, struct roce_qp *qp, uint32_t psn)
 }
 
 static void
-comp_nak(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
+comp_nak_here(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 {
-	uint32_t old = qp->una;
-	bool reached;
-
-	comp_remember_ack(qp, p->psn);
-	reached = comp_ack_before(qp, p->psn);
-	comp_progress(r, qp, old);
-	if (qp->v.state == RING_QPS_ERR)
-		return;
-	if (!reached) { /* an answer before it is missing */
-		roce_recovery_missing(r, qp, p->psn);
-		return;
-	}
 	if (p->syndrome == ROCE_NAK_PSN_SEQ) {
 		comp_nak_seq(r, qp, p->psn);
 	} else if (roce_syn_is(p->syndrome, ROCE_SYN_RNR)) {
@@ -227,7 +243,40 @@ comp_nak(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 	}
 }
 
+static enum roce_rx_result
+comp_nak(struct roce *r, struct roce_rx *rx)
+{
+	struct roce_qp *qp = rx->qp;
+	const struct roce_pkt *p = &rx->p;
+	uint32_t old = qp->una;
+	enum comp_acked got;
+
+	comp_remember_ack(qp, p->psn);
+	got = comp_ack_before(r, qp, p->psn);
+	comp_progress(r, qp, old);
+	if (qp->v.state == RING_QPS_ERR)
+		return ROCE_RX_FREE;
+	if (unlikely(got == COMP_MORE))
+		return comp_later(r, rx);
+	if (got == COMP_NO_ANSWER) /* before it */
+		roce_recovery_missing(r, qp, p->psn);
+	else
+		comp_nak_here(r, qp, p);
+	return ROCE_RX_FREE;
+}
+
 /* ---- responses with data ---------- */
+
+/** The READ or atomic that waits for this PSN: of the few of them, not of all requests. */
+static struct verbs_wqe *
+comp_awaiting(const struct roce_qp *qp, uint32_t psn)
+{
+	struct verbs_wqe *wqe = qp->rd_head;
+
+	while (wqe && !roce_wqe_holds(wqe, psn))
+		wqe = wqe->link;
+	return wqe;
+}
 
 /** Bytes that the response of this PSN must carry. */
 static uint32_t
@@ -249,7 +298,7 @@ comp_accept(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t 
 	qp->una = psn_add(qp->una, 1);
 	counter_add(&r->counter[ROCE_C_RX_BYTES], len);
 	if (psn_after(qp->ack_max, qp->una))
-		comp_ack_before(qp, qp->ack_max); /* what an ACK beyond has told already */
+		comp_ack_before(r, qp, qp->ack_max); /* what an ACK beyond has told already */
 	comp_progress(r, qp, old);
 }
 
@@ -269,7 +318,7 @@ comp_place(struct roce *r, struct roce_rx *rx, struct verbs_wqe *wqe, const uint
 		roce_hold_placing(r, qp, rx);
 		return ROCE_RX_KEPT;
 	case VERBS_AGAIN:
-		return ROCE_RX_FREE; /* as if lost */
+		return comp_later(r, rx);
 	case VERBS_ERROR:
 		break;
 	}
@@ -281,7 +330,7 @@ enum roce_rx_result
 roce_comp_placed(struct roce *r, struct roce_rx *rx, int status)
 {
 	struct roce_qp *qp = rx->qp;
-	struct verbs_wqe *wqe = roce_wqe_find(qp, rx->p.psn);
+	struct verbs_wqe *wqe = comp_awaiting(qp, rx->p.psn);
 
 	if (wqe == NULL || rx->p.psn != qp->una)
 		return ROCE_RX_FREE;
@@ -306,9 +355,13 @@ comp_atomic(struct roce *r, struct roce_rx *rx, struct verbs_wqe *wqe)
 {
 	uint8_t *at = rte_pktmbuf_mtod_offset(rx->m, uint8_t *, rx->bth_off) +
 		      rx->p.info->atomack;
+	enum roce_rx_result res;
 
 	memcpy(at, &rx->p.orig, sizeof(rx->p.orig));
-	return comp_place(r, rx, wqe, at, sizeof(rx->p.orig));
+	res = comp_place(r, rx, wqe, at, sizeof(rx->p.orig));
+	if (unlikely(rx->qp->rx_again)) /* and back: it will be parsed again */
+		roce_atomack_emit(at, rx->p.orig);
+	return res;
 }
 
 /** The response at una, of the oldest request that waits for one. */
@@ -344,17 +397,18 @@ static enum roce_rx_result
 comp_data(struct roce *r, struct roce_rx *rx)
 {
 	struct roce_qp *qp = rx->qp;
-	struct verbs_wqe *wqe = roce_wqe_find(qp, rx->p.psn);
+	struct verbs_wqe *wqe = comp_awaiting(qp, rx->p.psn);
 	uint32_t old = qp->una;
+	enum comp_acked got;
 
-	if (wqe == NULL)
-		return ROCE_RX_FREE;
-	if (!roce_wqe_has_response(wqe))
-		return comp_bad_response(r, qp, WC_BAD_RESP_ERR);
-	comp_ack_before(qp, wqe->first_psn);
+	if (wqe == NULL) /* a SEND's or WRITE's, or that of one that has failed */
+		return qp->req_stopped ? ROCE_RX_FREE : comp_bad_response(r, qp, WC_BAD_RESP_ERR);
+	got = comp_ack_before(r, qp, wqe->first_psn);
 	comp_progress(r, qp, old);
 	if (qp->v.state == RING_QPS_ERR)
 		return ROCE_RX_FREE;
+	if (unlikely(got == COMP_MORE))
+		return comp_later(r, rx);
 	if (rx->p.psn != qp->una)
 		return comp_early(r, rx);
 	return comp_in_order(r, rx, wqe);
@@ -363,7 +417,7 @@ comp_data(struct roce *r, struct roce_rx *rx)
 void
 roce_comp_drain(struct roce *r, struct roce_qp *qp)
 {
-	while (qp->early.head && qp->placing == NULL) {
+	while (qp->early.head && qp->placing == NULL && !qp->rx_again) {
 		uint32_t psn = roce_hold_psn(&qp->early);
 		struct roce_rx rx;
 
@@ -393,7 +447,7 @@ roce_comp_packet(struct roce *r, struct roce_rx *rx)
 		return ROCE_RX_FREE;
 	}
 	if (p->info->aeth && !roce_syn_is(p->syndrome, ROCE_SYN_ACK))
-		comp_nak(r, qp, p);
+		res = comp_nak(r, rx);
 	else if (p->opcode == ROCE_RC_ACK)
 		comp_ack(r, qp, p->psn);
 	else

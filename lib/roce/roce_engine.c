@@ -67,7 +67,7 @@ roce_rx_held(const struct roce *r)
 
 /* ---- a QP's turn ---------- */
 
-/** A packet that waited for its payload goes out first. VERBS_RUN_IDLE: none in the way. */
+/** A packet that waited for its payload goes out first. VERBS_RUN_IDLE: it has, or there is none. */
 static enum verbs_run
 run_parked(struct roce *r, struct roce_qp *qp)
 {
@@ -129,32 +129,41 @@ run_nothing(struct roce_qp *qp)
 	       qp->v.wqe_head == NULL;
 }
 
+/** Responses, the acknowledgement, requests: but behind a parked one what must not overtake it. */
+static enum verbs_run
+run_send(struct roce *r, struct roce_qp *qp)
+{
+	enum verbs_run parked = run_parked(r, qp), res;
+
+	if (unlikely(parked == VERBS_RUN_FULL || (qp->parked && qp->parked_response)))
+		return parked;
+	res = roce_resp_run(r, qp);
+	if (res != VERBS_RUN_IDLE)
+		return res;
+	if (qp->say != ROCE_SAY_NOTHING)
+		roce_ack_enqueue(r, qp);
+	return likely(parked == VERBS_RUN_IDLE) ? roce_req_run(r, qp) : parked;
+}
+
 enum verbs_run
 roce_run(struct roce *r, struct verbs_qp *v, uint64_t now)
 {
 	struct roce_qp *qp = (struct roce_qp *)v;
-	enum verbs_run res;
 
 	r->now = now;
 	if (unlikely(v->state < RING_QPS_RTR))
 		return VERBS_RUN_WAIT; /* a modify puts it back, whatever was posted */
 	if (unlikely(qp->inv_wait))
 		roce_resp_inv_poll(r, qp);
+	if (unlikely(qp->rx_again) && roce_rx_resume(r, qp))
+		return VERBS_RUN_MORE;
 	if (unlikely(v->state == RING_QPS_ERR))
 		return run_flush(r, qp);
 	if (run_nothing(qp))
 		return VERBS_RUN_IDLE;
 	if (!run_reachable(r, qp))
 		return VERBS_RUN_WAIT;
-	res = run_parked(r, qp);
-	if (res != VERBS_RUN_IDLE)
-		return res;
-	res = roce_resp_run(r, qp);
-	if (res != VERBS_RUN_IDLE)
-		return res;
-	if (qp->say != ROCE_SAY_NOTHING)
-		roce_ack_enqueue(r, qp);
-	return roce_req_run(r, qp);
+	return run_send(r, qp);
 }
 
 /* ---- the burst's end ---------- */
@@ -252,7 +261,8 @@ io_done_rx(struct roce *r, struct roce_qp *qp, int status, uint64_t original)
 		rte_pktmbuf_free(m);
 	roce_resp_drain(r, qp);
 	roce_comp_drain(r, qp);
-	roce_rx_resume(r, qp);
+	if (qp->rx_again || roce_rx_resume(r, qp))
+		verbs_run_add(r->w, &qp->v);
 }
 
 void

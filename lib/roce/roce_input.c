@@ -175,17 +175,21 @@ input_stage2(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 	return ROCE_RX_FREE;
 }
 
-void
+bool
 roce_rx_resume(struct roce *r, struct roce_qp *qp)
 {
 	struct roce_rx rx;
 
-	while (qp->waiting.head && qp->placing == NULL) {
+	qp->rx_again = false;
+	roce_comp_resume(r, qp);
+	while (qp->waiting.head && qp->placing == NULL && !qp->rx_again) {
 		roce_hold_pop(r, qp, &qp->waiting, &rx);
 		if (!verbs_qp_may_receive(qp->v.state) ||
 		    roce_rx_dispatch(r, &rx) == ROCE_RX_FREE)
 			rte_pktmbuf_free(rx.m);
 	}
+	/* Without its share of ios it is not the turn that it waits for. */
+	return qp->rx_again && !(qp->v.flags & VERBS_QP_WANTS(VERBS_POOL_IO));
 }
 
 static void

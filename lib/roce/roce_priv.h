@@ -36,6 +36,7 @@
 #define ROCE_PKT_COST 64u /* bytes that a packet counts for beside its payload */
 #define ROCE_PSN_WINDOW ((1u << 23) - 1) /* PSNs outstanding: they must stay comparable */
 #define ROCE_FLUSH_CQES 64	       /* completions of one turn in ERR */
+#define ROCE_REAP 256u		       /* requests that one packet completes; then a turn each */
 #define ROCE_LOCAL_POLL_NS UINT64_C(20000)
 #define ROCE_NEIGH_RETRY_NS UINT64_C(10000000)
 #define ROCE_RETRY_FOREVER 7	       /* of rnr_retry; 7 of retry_cnt means seven */
@@ -102,12 +103,16 @@ struct roce_res {
 };
 
 struct roce_res_ring {
+	struct roce_res_ring *next; /* to be freed */
 	uint32_t size; /* a power of two */
 	uint32_t depth; /* as asked */
 	struct roce_res e[];
 };
 
-/** Received packets that are kept: chained by mbuf->next, PSN and offset in mbuf->hash. */
+/**
+ * Received packets that are kept: chained by mbuf->next and, backwards, mbuf->tx_offload, which
+ * means nothing in them; PSN and offset in mbuf->hash.
+ */
 struct roce_pktq {
 	struct rte_mbuf *head, *tail;
 };
@@ -123,10 +128,16 @@ struct roce_qp {
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic;
 	uint16_t ack_every; /* packets */
+	/* Of `parked`: a modify may change the path meanwhile. */
+	uint8_t parked_l3; /* offset */
+	bool parked_v6;
 	uint32_t max_inflight; /* bytes */
+	uint16_t parked_port;
+	bool rx_again; /* the head of `waiting` is to be tried again, from the run list */
 
 	/* Requester. */
 	struct verbs_wqe *req_wqe; /* that req_psn belongs to; NULL: start another */
+	struct verbs_wqe *rd_head, *rd_tail; /* READs and atomics outstanding */
 	uint32_t req_psn, snd_max, nxt_psn, una;
 	uint32_t inflight; /* payload bytes sent or asked for, not acknowledged */
 	uint32_t ssn, lsn; /* of the newest request; limit of the credits */
@@ -146,9 +157,6 @@ struct roce_qp {
 	bool resend; /* sel_psn .. sel_end alone */
 	uint8_t hole_steps, probes;
 	uint32_t nak_psn; /* the hole being filled */
-	uint32_t rec_end; /* recovery ends when this is acknowledged */
-	uint32_t sel_psn, sel_end;
-	uint32_t rnr_psn;
 	uint32_t rtt_psn; /* being timed, when rtt_at != 0 */
 	uint64_t rtt_at, srtt;
 	/* A packet whose payload is being fetched, or that waits for room. */
@@ -178,7 +186,7 @@ struct roce_qp {
 	struct roce_qp *ack_next, *neigh_next;
 	struct roce_pktq behind_hole; /* requests, in PSN order */
 	struct roce_pktq early;	      /* responses behind a hole, in PSN order */
-	struct roce_pktq waiting;     /* all that came while a placement is pending */
+	struct roce_pktq waiting;     /* all that came while a placement is pending, in order */
 	struct rte_mbuf *placing;     /* the packet whose payload is being placed */
 
 	/* Timers: 0 is none. */
@@ -191,12 +199,18 @@ struct roce_qp {
 };
 static_assert(sizeof(struct roce_qp) <= 768, "budget of an idle QP");
 
-/** What only control operations and listings read. */
+/** What only control operations and listings read, and recovery. */
 struct roce_qp_cold {
+	uint32_t rec_end; /* recovery ends when this is acknowledged */
+	uint32_t sel_psn, sel_end;
+	uint32_t rnr_psn;
 	struct verbs_av av;
-	struct roce_res_ring *res_new, *res_old; /* prepared; replaced */
+	struct roce_res_ring *res_new; /* prepared */
+	struct roce_res_ring *res_old; /* to be freed, but not by a worker */
 	uint64_t local_token; /* of ROCE_WQE_LOCAL */
 	uint64_t inv_token;   /* of inv_wait */
+	struct rte_mbuf *hold_last; /* kept last, of hold_queue; NULL: none */
+	struct roce_pktq *hold_queue;
 	uint32_t rq_psn, sq_psn;
 	uint16_t pkey_index;
 	uint8_t max_dest_rd_atomic;
@@ -340,6 +354,11 @@ bool roce_hold_insert(struct roce *r, struct roce_qp *qp, struct roce_pktq *q,
 void roce_hold_pop(struct roce *r, struct roce_qp *qp, struct roce_pktq *q, struct roce_rx *rx);
 uint32_t roce_hold_psn(const struct roce_pktq *q);
 void roce_hold_drop(struct roce *r, struct roce_qp *qp, struct roce_pktq *q);
+/**
+ * It cannot be handled now: it is the first to be handled when the QP has its turn on the run
+ * list, before all that came after it. false: no room, it counts as lost.
+ */
+bool roce_hold_again(struct roce *r, struct roce_qp *qp, const struct roce_rx *rx);
 /** The packet being placed stays until its io is done; always succeeds. */
 void roce_hold_placing(struct roce *r, struct roce_qp *qp, const struct roce_rx *rx);
 struct rte_mbuf *roce_unhold_placing(struct roce *r, struct roce_qp *qp);
@@ -347,8 +366,8 @@ void roce_rx_reparse(struct roce_rx *rx, struct roce_qp *qp, struct rte_mbuf *m)
 
 /* roce_input.c */
 enum roce_rx_result roce_rx_dispatch(struct roce *r, struct roce_rx *rx);
-/** Go on with what waited for a placement. */
-void roce_rx_resume(struct roce *r, struct roce_qp *qp);
+/** Go on with what waited, for a placement or a turn. @return whether it wants another turn. */
+bool roce_rx_resume(struct roce *r, struct roce_qp *qp);
 
 /* roce_tx.c */
 struct roce_out {
@@ -386,6 +405,8 @@ enum roce_rx_result roce_comp_packet(struct roce *r, struct roce_rx *rx);
 void roce_comp_reap(struct roce *r, struct roce_qp *qp);
 /** The oldest request fails with this status, and the QP with it. */
 void roce_comp_fatal(struct roce *r, struct roce_qp *qp, enum wc_status status);
+/** Go on with what an acknowledgement has told before. */
+void roce_comp_resume(struct roce *r, struct roce_qp *qp);
 /** What came early and is in order now. Stops at the next hole, which is asked for at once. */
 void roce_comp_drain(struct roce *r, struct roce_qp *qp);
 enum roce_rx_result roce_comp_placed(struct roce *r, struct roce_rx *rx, int status);

@@ -74,10 +74,12 @@ void
 roce_qp_free(struct verbs_qp *v)
 {
 	struct roce_qp *qp = qp_of(v);
+	void *garbage;
 
 	free(qp->res);
 	free(qp->cold->res_new);
-	free(qp->cold->res_old);
+	while ((garbage = roce_qp_take_garbage(v)) != NULL)
+		free(garbage);
 	free(qp->cold);
 	free(qp);
 }
@@ -116,11 +118,22 @@ roce_qp_prepare(struct verbs_qp *v, const struct verbs_qp_attr *attr, uint32_t m
 void *
 roce_qp_take_garbage(struct verbs_qp *v)
 {
-	struct roce_qp *qp = qp_of(v);
-	void *old = qp->cold->res_old;
+	struct roce_qp_cold *cold = qp_of(v)->cold;
+	struct roce_res_ring *old = cold->res_old;
 
-	qp->cold->res_old = NULL;
+	if (old)
+		cold->res_old = old->next;
 	return old;
+}
+
+/** Workers do not call free(): roce_qp_take_garbage() gives it to the control thread. */
+static void
+qp_throw_away(struct roce_qp_cold *cold, struct roce_res_ring *ring)
+{
+	if (ring == NULL)
+		return;
+	ring->next = cold->res_old;
+	cold->res_old = ring;
 }
 
 /* ---- state ---------- */
@@ -201,7 +214,7 @@ qp_drop_packets(struct roce *r, struct roce_qp *qp)
 	if (qp->parked && qp->v.io[VERBS_TX] == NULL)
 		rte_pktmbuf_free(qp->parked);
 	qp->parked = NULL;
-	qp->inv_wait = false;
+	qp->inv_wait = qp->rx_again = false;
 	qp->v.io[VERBS_RX] = NULL;
 	verbs_io_abandon(&qp->v);
 	qp->v.io[VERBS_RX] = placing;
@@ -220,7 +233,7 @@ qp_quiet(struct roce *r, struct roce_qp *qp)
 	for (uint32_t i = 0; qp->res && i < qp->res->size; i++)
 		qp->res->e[i].pending = false;
 	qp->res_pending = 0;
-	qp->req_wqe = NULL;
+	qp->req_wqe = qp->rd_head = NULL;
 	qp->resend = qp->recovering = qp->rnr_wait = false;
 }
 
@@ -372,9 +385,8 @@ modify_resources(struct roce_qp *qp, uint8_t depth)
 		new->e[(qp->res_tail - i) & (new->size - 1)] =
 			old->e[(qp->res_tail - i) & (old->size - 1)];
 	if (!depth)
-		free(qp->cold->res_new);
-	free(qp->cold->res_old);
-	qp->cold->res_old = old;
+		qp_throw_away(qp->cold, qp->cold->res_new);
+	qp_throw_away(qp->cold, old);
 	qp->res = new;
 	qp->cold->res_new = NULL;
 	qp->cold->max_dest_rd_atomic = depth;
@@ -434,9 +446,9 @@ modify_reset(struct roce *r, struct roce_qp *qp)
 
 	if (r)
 		roce_qp_detach(r, &qp->v);
-	free(cold->res_old);
-	free(cold->res_new);
-	garbage = qp->res;
+	qp_throw_away(cold, cold->res_new);
+	qp_throw_away(cold, qp->res);
+	garbage = cold->res_old;
 	qp->v.access = 0;
 	rwqe_used = qp->rwqe_used; /* an SRQ's, until the placement under way has ended */
 	memset((char *)qp + offsetof(struct roce_qp, path), 0,
@@ -481,8 +493,11 @@ roce_qp_modify(struct roce *r, struct verbs_qp *v, const struct verbs_qp_attr *a
 	unsigned int next = (mask & VERBS_QP_STATE) ? attr->state : v->state;
 	int ret;
 
-	if (r)
+	if (r) {
 		r->now = now;
+		if (v->share == NULL)
+			v->share = &r->w->everyone;
+	}
 	ret = modify_check(r, qp, attr, mask, next);
 	if (ret)
 		return ret;

@@ -61,7 +61,7 @@ recovery_begin(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	qp->recovering = true;
 	qp->nak_psn = psn;
-	qp->rec_end = qp->snd_max;
+	qp->cold->rec_end = qp->snd_max;
 	qp->probes = 0;
 	qp->rtt_at = 0;
 	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
@@ -88,8 +88,8 @@ static void
 recovery_send_alone(struct roce *r, struct roce_qp *qp, uint32_t psn, uint32_t end)
 {
 	qp->resend = true;
-	qp->sel_psn = psn;
-	qp->sel_end = end;
+	qp->cold->sel_psn = psn;
+	qp->cold->sel_end = end;
 	verbs_run_add(r->w, &qp->v);
 }
 
@@ -144,7 +144,7 @@ roce_recovery_progress(struct roce *r, struct roce_qp *qp, uint32_t old_una)
 	if (psn_after(qp->una, psn_add(qp->nak_psn, 1)) && old_una == qp->nak_psn &&
 	    qp->keeps == ROCE_KEEPS_UNKNOWN && !had_resent)
 		qp->keeps = ROCE_KEEPS_YES;
-	if (psn_diff(qp->una, qp->rec_end) >= 0) {
+	if (psn_diff(qp->una, qp->cold->rec_end) >= 0) {
 		recovery_end(qp);
 		return;
 	}
@@ -175,7 +175,8 @@ roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 	 * A message stands half sent, or the answer may be here behind a placement, since our own
 	 * application's memory does not come: no fault of the peer's.
 	 */
-	if (qp->placing || (qp->parked && !qp->parked_ready && !qp->parked_response)) {
+	if (qp->placing || qp->rx_again || (qp->v.flags & VERBS_QP_WANTS(VERBS_POOL_IO)) ||
+	    (qp->parked && !qp->parked_ready && !qp->parked_response)) {
 		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
 		return;
 	}
@@ -206,7 +207,7 @@ roce_recovery_probe(struct roce *r, struct roce_qp *qp)
 	wqe = roce_wqe_find(qp, qp->una);
 	if (wqe == NULL)
 		return;
-	if (qp->placing) {
+	if (qp->placing || qp->rx_again) {
 		roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
 		return;
 	}

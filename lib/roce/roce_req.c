@@ -30,6 +30,7 @@ static const struct req_op req_ops[RING_WR_OPCODE_COUNT] = {
 	[RING_WR_ATOMIC_FETCH_AND_ADD] = {.only = ROCE_RC_FETCH_ADD},
 };
 
+/** From the oldest one on: for PSNs that are una, or near. */
 struct verbs_wqe *
 roce_wqe_find(const struct roce_qp *qp, uint32_t psn)
 {
@@ -60,8 +61,11 @@ roce_req_fail(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, enum wc
 
 /* ---- starting ---------- */
 
-/** A local invalidate: done when no other worker and no copier can still use the key. */
-static void
+/**
+ * A local invalidate: done when no other worker and no copier can still use the key.
+ * @return whether it is; the request has completed then, perhaps.
+ */
+static bool
 req_local_poll(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 {
 	bool done = !mr_busy(r->w->mrs, wqe->imm);
@@ -70,10 +74,11 @@ req_local_poll(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 		done = r->cfg.quiesced(r->cfg.ctx, qp->cold->local_token);
 	if (!done) {
 		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
-		return;
+		return false;
 	}
 	wqe->tstate = ROCE_WQE_DONE;
 	roce_comp_reap(r, qp);
+	return true;
 }
 
 /** @return false: the queue stops here. */
@@ -97,8 +102,7 @@ req_start_local(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 	wqe->tstate = ROCE_WQE_LOCAL;
 	if (r->cfg.quiesce_start)
 		qp->cold->local_token = r->cfg.quiesce_start(r->cfg.ctx);
-	req_local_poll(r, qp, wqe);
-	return wqe->tstate == ROCE_WQE_DONE;
+	return req_local_poll(r, qp, wqe);
 }
 
 /** What must hold before the first packet, beside fence, credit and window. */
@@ -183,7 +187,7 @@ req_next(struct roce *r, struct roce_qp *qp)
 		if (ret == 0)
 			return VERBS_RUN_IDLE;
 		if (ret == -EAGAIN)
-			return VERBS_RUN_MORE; /* others give shadows back */
+			return VERBS_RUN_WAIT; /* its turn comes */
 		if (ret < 0) {
 			r->w->host.event(r->w->host.ctx, VERBS_EVENT_QP_FATAL, &qp->v);
 			roce_qp_fail(r, qp);
@@ -197,6 +201,19 @@ req_next(struct roce *r, struct roce_qp *qp)
 }
 
 /* ---- gates ---------- */
+
+/** It will have a response. */
+static void
+req_await(struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	qp->rd_out++;
+	wqe->link = NULL;
+	if (qp->rd_head)
+		qp->rd_tail->link = wqe;
+	else
+		qp->rd_head = wqe;
+	qp->rd_tail = wqe;
+}
 
 /** Whether a request that was not sent yet may be. */
 static bool
@@ -217,7 +234,7 @@ req_may_open(struct roce_qp *qp, struct verbs_wqe *wqe)
 		return false;
 	wqe->tstate = ROCE_WQE_OPEN;
 	if (roce_wqe_has_response(wqe))
-		qp->rd_out++;
+		req_await(qp, wqe);
 	return true;
 }
 
@@ -291,9 +308,8 @@ req_emit_data(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_
 	case VERBS_PENDING:
 		roce_tx_park(qp, &out, psn, false);
 		return ROCE_TX_PARKED;
-	case VERBS_AGAIN: /* others have all the ios, and tell nobody when they give them back */
+	case VERBS_AGAIN:
 		roce_tx_cancel(r, &out);
-		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
 		return ROCE_TX_WAIT;
 	case VERBS_ERROR:
 		break;
@@ -384,14 +400,17 @@ req_sent(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 static enum roce_tx_result
 req_resend(struct roce *r, struct roce_qp *qp)
 {
-	struct verbs_wqe *wqe = roce_wqe_find(qp, qp->sel_psn);
+	struct verbs_wqe *wqe = NULL;
 	enum roce_tx_result res = ROCE_TX_SENT;
 	uint32_t last;
 
-	if (wqe && wqe->tstate == ROCE_WQE_OPEN && psn_before(qp->sel_psn, qp->snd_max)) {
-		res = req_emit(r, qp, wqe, qp->sel_psn, qp->sel_end, &last);
+	/* Else it is answered meanwhile, and looking for it would be a walk over all. */
+	if (!psn_before(qp->cold->sel_psn, qp->una))
+		wqe = roce_wqe_find(qp, qp->cold->sel_psn);
+	if (wqe && wqe->tstate == ROCE_WQE_OPEN && psn_before(qp->cold->sel_psn, qp->snd_max)) {
+		res = req_emit(r, qp, wqe, qp->cold->sel_psn, qp->cold->sel_end, &last);
 		if (res == ROCE_TX_SENT || res == ROCE_TX_PARKED)
-			req_sent(r, qp, wqe, qp->sel_psn, last);
+			req_sent(r, qp, wqe, qp->cold->sel_psn, last);
 	}
 	if (res != ROCE_TX_WAIT)
 		qp->resend = false;

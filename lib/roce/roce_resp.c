@@ -237,7 +237,7 @@ resp_execute(struct resp *c)
 		roce_hold_placing(c->r, qp, c->rx);
 		return RESP_KEPT;
 	case VERBS_AGAIN:
-		return RESP_DROP;
+		return roce_hold_again(c->r, qp, c->rx) ? RESP_KEPT : RESP_DROP;
 	case VERBS_ERROR:
 		break;
 	}
@@ -619,7 +619,8 @@ roce_resp_inv_poll(struct roce *r, struct roce_qp *qp)
 	resp_finish(&c);
 	rte_pktmbuf_free(roce_unhold_placing(r, qp));
 	roce_resp_drain(r, qp);
-	roce_rx_resume(r, qp);
+	if (qp->rx_again || roce_rx_resume(r, qp))
+		verbs_run_add(r->w, &qp->v);
 }
 
 void
@@ -627,7 +628,8 @@ roce_resp_drain(struct roce *r, struct roce_qp *qp)
 {
 	struct roce_rx rx;
 
-	while (qp->behind_hole.head && qp->placing == NULL && !qp->resp_closed) {
+	while (qp->behind_hole.head && qp->placing == NULL && !qp->rx_again &&
+	       !qp->resp_closed) {
 		uint32_t psn = roce_hold_psn(&qp->behind_hole);
 
 		if (psn_after(psn, qp->epsn)) {

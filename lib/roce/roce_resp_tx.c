@@ -182,9 +182,8 @@ resp_read_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 		qp->v.deficit -= (int32_t)len + 64;
 		res_advance(qp, e);
 		return ROCE_TX_PARKED;
-	case VERBS_AGAIN: /* as in req_emit_data() */
+	case VERBS_AGAIN:
 		roce_tx_cancel(r, &out);
-		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
 		return ROCE_TX_WAIT;
 	case VERBS_ERROR:
 		roce_tx_cancel(r, &out);

@@ -8,8 +8,7 @@
  * RNR    after an RNR NAK: nothing is sent before it expires, whatever else comes (C-71).
  * NEIGH  while the next hop has no address: looks again, in case nobody told.
  * PROBE  while a hole is being filled: what was sent into it may be lost, too. Uses no retry.
- * LOCAL  while a local invalidate waits for other workers and for copiers, or a packet for an
- *        io of the pool that all QPs share.
+ * LOCAL  while a local invalidate waits for other workers and for copiers.
  */
 #include "roce_priv.h"
 

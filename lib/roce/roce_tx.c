@@ -111,9 +111,9 @@ roce_tx_finish_late(struct roce *r)
 }
 
 static void
-tx_push(struct roce *r, struct roce_qp *qp, struct rte_mbuf *m)
+tx_push(struct roce *r, uint16_t port, struct rte_mbuf *m)
 {
-	net_tx_push(r->cfg.tx[qp->port], m); /* roce_tx_ready() saw room */
+	net_tx_push(r->cfg.tx[port], m); /* roce_tx_ready() saw room */
 	roce_count(r, ROCE_C_TX_PACKETS);
 }
 
@@ -131,7 +131,7 @@ roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const ui
 		r->late[r->num_late++] = (struct roce_late){
 			out->l3, (uint32_t)(end - out->l3) + out->pad + ROCE_ICRC_LEN, out->v6};
 	}
-	tx_push(r, qp, out->m);
+	tx_push(r, qp->port, out->m);
 	counter_add(&r->counter[ROCE_C_TX_BYTES], out->len);
 }
 
@@ -149,6 +149,9 @@ roce_tx_park(struct roce_qp *qp, const struct roce_out *out, uint32_t psn, bool 
 	qp->v.io[VERBS_TX]->user = out->m;
 	qp->parked = out->m;
 	qp->parked_psn = psn;
+	qp->parked_port = qp->port;
+	qp->parked_l3 = (uint8_t)(out->l3 - rte_pktmbuf_mtod(out->m, uint8_t *));
+	qp->parked_v6 = out->v6;
 	qp->parked_response = response;
 	qp->parked_ready = false;
 }
@@ -157,16 +160,16 @@ bool
 roce_tx_unpark(struct roce *r, struct roce_qp *qp)
 {
 	struct rte_mbuf *m = qp->parked;
-	uint32_t off = qp->path.l3_off;
+	uint32_t off = qp->parked_l3;
 
-	if (net_tx_room(r->cfg.tx[qp->port]) == 0)
+	if (net_tx_room(r->cfg.tx[qp->parked_port]) == 0)
 		return false;
-	roce_icrc_write(rte_pktmbuf_mtod_offset(m, void *, off), qp->path.v6, m->pkt_len - off);
+	roce_icrc_write(rte_pktmbuf_mtod_offset(m, void *, off), qp->parked_v6, m->pkt_len - off);
 	qp->parked = NULL;
 	/* The peer's time to answer begins when our own memory has come. */
 	if (!qp->parked_response && qp->due[ROCE_T_ACK])
 		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
-	tx_push(r, qp, m);
+	tx_push(r, qp->parked_port, m);
 	return true;
 }
 

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base_counters.h"
 #include "base_status.h"
@@ -75,6 +76,28 @@ struct verbs_cq {
 	struct verbs_cq_end end[]; /* by worker id */
 };
 
+/* ---- shares of a worker's pools ---------- */
+
+enum verbs_pool {
+	VERBS_POOL_WQE,	  /* started send requests */
+	VERBS_POOL_BLOCK, /* long lists */
+	VERBS_POOL_IO,	  /* foreign accesses */
+	VERBS_POOLS
+};
+
+/**
+ * What a context has of one worker's pools. It may take another one while it has fewer than are
+ * left: alone it gets half of a pool, and each of n that want more than there is gets one in
+ * n + 1, so that there is always some left for those who have less.
+ */
+struct verbs_share {
+	uint32_t used[VERBS_POOLS];
+	/* QPs that got none and wait for their turn, by run_next and run_prev */
+	struct verbs_qp *wait_head, *wait_tail;
+	TAILQ_ENTRY(verbs_share) link; /* on the worker's list, while QPs wait */
+	struct counter refused[VERBS_POOLS];
+};
+
 /* ---- shadows of work requests ---------- */
 
 struct verbs_sge {
@@ -87,6 +110,7 @@ struct verbs_sge {
 
 struct verbs_sgl_block {
 	struct verbs_sgl_block *next;
+	struct verbs_share *share; /* that it counts for */
 	struct verbs_sge sge[RING_MAX_SGE];
 };
 
@@ -150,6 +174,7 @@ struct verbs_wqe {
 	uint64_t compare_add;
 	uint64_t swap;
 	uint32_t pd; /* of the QP */
+	struct verbs_wqe *link; /* transport's */
 	union {
 		struct verbs_sge sge[VERBS_WQE_SGES];
 		struct verbs_bind bind;
@@ -180,6 +205,9 @@ enum verbs_dir {
 };
 
 #define VERBS_QP_SIG_ALL 1u
+#define VERBS_QP_WANTS(pool) (2u << (pool)) /* it got none from there when it ran last */
+#define VERBS_QP_WANTS_ANY (VERBS_QP_WANTS(VERBS_POOLS) - 2u)
+#define VERBS_QP_STARVED 0x80u /* it waits in its share's list */
 
 /** The part of a QP that all transports share; a transport's QP starts with it. */
 struct verbs_qp {
@@ -194,8 +222,7 @@ struct verbs_qp {
 	struct verbs_cq *recv_cq;
 	struct verbs_srq *srq;
 	struct ring_qp_daemon *daemon;
-	struct verbs_qp *run_next;
-	struct verbs_qp *run_prev; /* means nothing at the head */
+	struct verbs_qp *run_next; /* on the run list, or its share's */
 	void *owner; /* the control thread's object */
 	struct ring_wq_cons sq;
 	struct ring_wq_cons rq;
@@ -206,6 +233,8 @@ struct verbs_qp {
 	uint32_t rq_posted;
 	uint16_t max_inline;
 	uint8_t max_send_sge, max_recv_sge;
+	struct verbs_share *share; /* of its worker's pools; set when it is bound */
+	struct verbs_qp *run_prev; /* but of the first */
 };
 
 /**
@@ -249,6 +278,7 @@ struct verbs_io {
 	void *user; /* the transport's: what must live until it finishes (the packet), set after
 		     * VERBS_PENDING; to be read before verbs_io_finish(), QP gone or not */
 	void *lane; /* of all its pieces */
+	struct verbs_share *share; /* that it counts for */
 	uint8_t op;	     /* enum verbs_io_op */
 	uint8_t dir;	     /* enum verbs_dir */
 	uint16_t num;
@@ -275,7 +305,9 @@ enum verbs_io_result {
 	VERBS_DONE,
 	VERBS_PENDING, /* qp->io[dir] is set; the transport parks that direction */
 	VERBS_ERROR,   /* *why tells */
-	VERBS_AGAIN,   /* no io structure free, or that direction is parked: nothing was done */
+	/* Nothing was done: that direction is parked, or its share has no io left. Then the QP
+	 * waits for one, and is put on the run list in its turn. */
+	VERBS_AGAIN,
 };
 
 /* ---- the worker's side of it all ---------- */
@@ -297,6 +329,7 @@ struct verbs_host {
 	X(VERBS_C_WQE_BAD, "wqe_malformed", "malformed work requests")               \
 	X(VERBS_C_TAIL_BAD, "queue_index_bad", "incredible queue indices")           \
 	X(VERBS_C_SHADOW_EMPTY, "shadow_empty", "requests that waited for the pools") \
+	X(VERBS_C_IO_EMPTY, "io_empty", "accesses that waited for their share")      \
 	X(VERBS_C_CQE, "cqe", "completions written")                                 \
 	X(VERBS_C_CQ_OVERRUN, "cq_overrun", "completions lost to a full CQ")         \
 	X(VERBS_C_NOTIFY, "notify", "clients woken for a completion")                \
@@ -318,6 +351,10 @@ struct verbs_worker {
 	struct verbs_wqe *free_wqes;
 	struct verbs_sgl_block *free_blocks;
 	struct verbs_io *free_ios;
+	uint32_t shadows, blocks, ios; /* in all */
+	uint32_t num_starved;
+	TAILQ_HEAD(, verbs_share) starved; /* shares with QPs that wait */
+	struct verbs_share everyone;	   /* of QPs without a context */
 	struct counter refused[MR_RESULT_COUNT]; /* by the access check, by reason */
 	struct counter counter[VERBS_C_COUNT];
 	uint32_t shadows_used, blocks_used, ios_used; /* 0 when every QP is idle */
@@ -402,8 +439,9 @@ struct verbs_qp_attr {
 /**
  * Take the next send request: copy, check, append to the QP's started requests.
  * @return 1 (*out set; out->status != WC_SUCCESS: malformed, complete it with that status
- * and go to error), 0: none posted, -EAGAIN: no shadow free, -EBADMSG: indices or slot counts
- * are incredible, the QP cannot go on.
+ * and go to error), 0: none posted, -EAGAIN: its share has no shadow left, the QP waits for one
+ * and is put on the run list in its turn, -EBADMSG: indices or slot counts are incredible, the
+ * QP cannot go on.
  */
 int verbs_sq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wqe **out);
 /** Whether a post waits to be started, or the tail is not credible. Plain look, no fence. */
@@ -512,7 +550,10 @@ struct verbs_recv_done {
 /** Complete a receive request and release it. */
 void verbs_complete_recv(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *r,
 			 const struct verbs_recv_done *d);
-/** After a burst: one look at `armed` for each CQ completed to; wakes clients. */
+/**
+ * After a burst: one look at `armed` for each CQ completed to; wakes clients. QPs that waited
+ * for what has come back to the pools are put on the run list.
+ */
 void verbs_cq_burst_end(struct verbs_worker *w);
 /**
  * In ERR: complete all started, all posted sends and all posted receives with WR_FLUSH_ERR,
@@ -543,7 +584,7 @@ enum verbs_run {
 };
 /** Put a QP that may have something to do on the list; idempotent. Sets `active`. */
 void verbs_run_add(struct verbs_worker *w, struct verbs_qp *qp);
-/** Take a QP off, wherever it stands (destroy, reset). */
+/** Take a QP off, wherever it stands or waits (destroy, reset). */
 void verbs_run_remove(struct verbs_worker *w, struct verbs_qp *qp);
 /**
  * Give each QP on the list (once, as it stood) a share of `quantum` bytes.

@@ -142,7 +142,7 @@ verbs_sgl_check(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_sgl sg
 
 /* ---- foreign pieces ---------- */
 
-/** An io for this direction of the QP, or NULL: parked already, or none free. */
+/** An io for this direction of the QP, or NULL: parked already, or none left, it waits for one. */
 static struct verbs_io *
 io_start(struct verbs_worker *w, struct verbs_qp *qp, enum verbs_dir dir, enum verbs_io_op op,
 	 void *lane)
@@ -151,9 +151,11 @@ io_start(struct verbs_worker *w, struct verbs_qp *qp, enum verbs_dir dir, enum v
 
 	if (qp->io[dir] != NULL)
 		return NULL;
-	io = verbs_io_alloc(w);
-	if (io == NULL)
+	io = verbs_io_alloc(w, qp->share);
+	if (unlikely(io == NULL)) {
+		verbs_starve(w, qp, VERBS_POOL_IO);
 		return NULL;
+	}
 	io->next = NULL;
 	io->qp = qp;
 	io->user = NULL;

@@ -125,7 +125,7 @@ verbs_complete_send(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wq
 		cq_post_error(w, qp, qp->send_cq, wqe->wqe_index, status, 0);
 	else if ((wqe->flags & RING_WR_SIGNALED) || (qp->flags & VERBS_QP_SIG_ALL))
 		cq_post_send(w, qp, wqe);
-	verbs_wqe_free(w, wqe);
+	verbs_wqe_free(w, qp, wqe);
 }
 
 void
@@ -153,6 +153,8 @@ verbs_cq_burst_end(struct verbs_worker *w)
 {
 	struct verbs_cq_end *end = w->dirty;
 
+	if (unlikely(w->num_starved != 0))
+		verbs_starved_wake(w);
 	if (end == NULL)
 		return;
 	w->dirty = NULL;
@@ -253,7 +255,7 @@ verbs_qp_drop(struct verbs_worker *w, struct verbs_qp *qp)
 		qp->wqe_head = wqe->next;
 		if (base_bug(BUG_BLOCK_LEAK))
 			wqe->block = NULL;
-		verbs_wqe_free(w, wqe);
+		verbs_wqe_free(w, qp, wqe);
 	}
 	qp->wqe_tail = NULL;
 	verbs_qp_skip(qp);

@@ -34,6 +34,10 @@ verbs_worker_init(struct verbs_worker *w, uint32_t id, struct mr_table *mrs,
 	w->host = *host;
 	w->memory = p;
 	w->memory_size = total;
+	w->shadows = shadows;
+	w->blocks = blocks;
+	w->ios = ios;
+	TAILQ_INIT(&w->starved);
 	/* backwards, so that the free lists hand out ascending addresses */
 	for (uint32_t i = shadows; i-- > 0;) {
 		struct verbs_wqe *q = (void *)(p + wqe_size * i);

@@ -23,15 +23,35 @@ struct verbs_wr_info {
 };
 extern const struct verbs_wr_info verbs_wr_info[RING_WR_OPCODE_COUNT];
 
+/** Fewer than are left; so there is one. */
+static inline bool
+verbs_share_may(uint32_t used_by_it, uint32_t used, uint32_t total)
+{
+	return used_by_it + used < total;
+}
+
+/** It got none: it is told when it may try again. */
+void verbs_starve(struct verbs_worker *w, struct verbs_qp *qp, enum verbs_pool pool);
+/** Of those that wait, some for whom there is something. */
+void verbs_starved_wake(struct verbs_worker *w);
+
+static inline bool
+verbs_block_may(const struct verbs_worker *w, const struct verbs_share *s)
+{
+	return verbs_share_may(s->used[VERBS_POOL_BLOCK], w->blocks_used, w->blocks);
+}
+
 static inline struct verbs_sgl_block *
-verbs_block_alloc(struct verbs_worker *w)
+verbs_block_alloc(struct verbs_worker *w, struct verbs_share *s)
 {
 	struct verbs_sgl_block *b = w->free_blocks;
 
-	if (likely(b != NULL)) {
-		w->free_blocks = b->next;
-		w->blocks_used++;
-	}
+	if (unlikely(!verbs_block_may(w, s)))
+		return NULL;
+	w->free_blocks = b->next;
+	w->blocks_used++;
+	s->used[VERBS_POOL_BLOCK]++;
+	b->share = s;
 	return b;
 }
 
@@ -41,27 +61,31 @@ verbs_block_free(struct verbs_worker *w, struct verbs_sgl_block *b)
 	b->next = w->free_blocks;
 	w->free_blocks = b;
 	w->blocks_used--;
+	b->share->used[VERBS_POOL_BLOCK]--;
 }
 
 static inline void
-verbs_wqe_free(struct verbs_worker *w, struct verbs_wqe *q)
+verbs_wqe_free(struct verbs_worker *w, const struct verbs_qp *qp, struct verbs_wqe *q)
 {
 	if (unlikely(q->block != NULL))
 		verbs_block_free(w, q->block);
 	q->next = w->free_wqes;
 	w->free_wqes = q;
 	w->shadows_used--;
+	qp->share->used[VERBS_POOL_WQE]--;
 }
 
 static inline struct verbs_io *
-verbs_io_alloc(struct verbs_worker *w)
+verbs_io_alloc(struct verbs_worker *w, struct verbs_share *s)
 {
 	struct verbs_io *io = w->free_ios;
 
-	if (io != NULL) {
-		w->free_ios = io->next;
-		w->ios_used++;
-	}
+	if (unlikely(!verbs_share_may(s->used[VERBS_POOL_IO], w->ios_used, w->ios)))
+		return NULL;
+	w->free_ios = io->next;
+	w->ios_used++;
+	s->used[VERBS_POOL_IO]++;
+	io->share = s;
 	return io;
 }
 
@@ -71,6 +95,7 @@ verbs_io_free(struct verbs_worker *w, struct verbs_io *io)
 	io->next = w->free_ios;
 	w->free_ios = io;
 	w->ios_used--;
+	io->share->used[VERBS_POOL_IO]--;
 }
 
 /**
@@ -99,9 +124,9 @@ verbs_slot(struct verbs_slots s, uint32_t i)
 
 /**
  * Fill in a receive request from its copied first slot, and the further ones it says it has.
- * @return 1 (out->valid tells whether it was well-formed), -EAGAIN: no block free.
+ * @return 1 (out->valid tells whether it was well-formed), -EAGAIN: no block left to the share.
  */
-int verbs_rwqe_take(struct verbs_worker *w, const struct ring_rwqe *r, struct verbs_slots s,
-		    uint32_t max_sge, struct verbs_rwqe *out);
+int verbs_rwqe_take(struct verbs_worker *w, struct verbs_share *share, const struct ring_rwqe *r,
+		    struct verbs_slots s, uint32_t max_sge, struct verbs_rwqe *out);
 
 #endif /* VERBS_PRIV_H */

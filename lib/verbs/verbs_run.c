@@ -3,6 +3,7 @@
  * The run list: QPs that have something to do, served by deficit round robin (Shreedhar and
  * Varghese, 1995). Being on it and ring_qp_daemon.active are one and the same; the way off it
  * is one side of the doorbell protocol that ring_bell.h describes and test/model proves.
+ * A QP that could run but for its share of a pool is in a list of that share's instead.
  */
 #include <rte_prefetch.h>
 
@@ -10,6 +11,10 @@
 #include "ring_bell.h"
 
 #include "verbs_priv.h"
+
+/* What one look at those that wait may cost. */
+#define STARVED_SHARES 32u
+#define STARVED_QPS 8u
 
 static inline void
 run_append(struct verbs_worker *w, struct verbs_qp *qp)
@@ -31,11 +36,111 @@ run_pop(struct verbs_worker *w)
 		w->run_tail = NULL;
 }
 
+/* ---- QPs that wait for their share of a pool ---------- */
+
+static void
+starve_link(struct verbs_worker *w, struct verbs_qp *qp)
+{
+	struct verbs_share *s = qp->share;
+
+	qp->flags |= VERBS_QP_STARVED;
+	qp->run_next = NULL;
+	qp->run_prev = s->wait_tail;
+	if (s->wait_head == NULL) {
+		s->wait_head = qp;
+		TAILQ_INSERT_TAIL(&w->starved, s, link);
+		w->num_starved++;
+	} else {
+		s->wait_tail->run_next = qp;
+	}
+	s->wait_tail = qp;
+}
+
+static void
+starve_unlink(struct verbs_worker *w, struct verbs_qp *qp)
+{
+	struct verbs_share *s = qp->share;
+
+	if (qp == s->wait_head)
+		s->wait_head = qp->run_next;
+	else
+		qp->run_prev->run_next = qp->run_next;
+	if (qp == s->wait_tail)
+		s->wait_tail = s->wait_head ? qp->run_prev : NULL;
+	else
+		qp->run_next->run_prev = qp->run_prev;
+	qp->flags &= (uint8_t)~(VERBS_QP_STARVED | VERBS_QP_WANTS_ANY);
+	if (s->wait_head == NULL) {
+		TAILQ_REMOVE(&w->starved, s, link);
+		w->num_starved--;
+	}
+}
+
+/** While it runs it stays where it is: run_leave() puts it into the list. */
+void
+verbs_starve(struct verbs_worker *w, struct verbs_qp *qp, enum verbs_pool pool)
+{
+	counter_inc(&w->counter[pool == VERBS_POOL_IO ? VERBS_C_IO_EMPTY : VERBS_C_SHADOW_EMPTY]);
+	counter_inc(&qp->share->refused[pool]);
+	qp->flags |= (uint8_t)VERBS_QP_WANTS(pool);
+	if (!qp->on_run_list && !(qp->flags & VERBS_QP_STARVED))
+		starve_link(w, qp);
+}
+
+static bool
+starve_may_end(const struct verbs_worker *w, const struct verbs_qp *qp)
+{
+	const uint32_t *by_it = qp->share->used;
+	const uint32_t used[] = {w->shadows_used, w->blocks_used, w->ios_used};
+	const uint32_t total[] = {w->shadows, w->blocks, w->ios};
+
+	for (unsigned int p = 0; p < VERBS_POOLS; p++)
+		if ((qp->flags & VERBS_QP_WANTS(p)) && verbs_share_may(by_it[p], used[p], total[p]))
+			return true;
+	return false;
+}
+
+/** The share's next few; those for whom there is nothing go to its end. */
+static void
+starve_serve(struct verbs_worker *w, struct verbs_share *s)
+{
+	for (unsigned int i = 0; i < STARVED_QPS && s->wait_head; i++) {
+		struct verbs_qp *qp = s->wait_head;
+		uint8_t wants = qp->flags & VERBS_QP_WANTS_ANY;
+
+		if (starve_may_end(w, qp)) {
+			verbs_run_add(w, qp);
+		} else {
+			starve_unlink(w, qp);
+			qp->flags |= wants;
+			starve_link(w, qp);
+		}
+	}
+}
+
+void
+verbs_starved_wake(struct verbs_worker *w)
+{
+	uint32_t n = w->num_starved < STARVED_SHARES ? w->num_starved : STARVED_SHARES;
+
+	while (n-- > 0 && w->num_starved != 0) {
+		struct verbs_share *s = TAILQ_FIRST(&w->starved);
+
+		TAILQ_REMOVE(&w->starved, s, link);
+		TAILQ_INSERT_TAIL(&w->starved, s, link);
+		starve_serve(w, s);
+	}
+}
+
+/* ---- the run list ---------- */
+
 void
 verbs_run_add(struct verbs_worker *w, struct verbs_qp *qp)
 {
 	if (qp->on_run_list)
 		return;
+	if (unlikely(qp->flags & VERBS_QP_STARVED))
+		starve_unlink(w, qp);
 	ring_bell_enter(qp->daemon);
 	qp->on_run_list = true;
 	w->run_count++;
@@ -46,7 +151,7 @@ verbs_run_add(struct verbs_worker *w, struct verbs_qp *qp)
 static void
 run_unlink(struct verbs_worker *w, struct verbs_qp *qp)
 {
-	struct verbs_qp *prev = qp != w->run_head ? qp->run_prev : NULL;
+	struct verbs_qp *prev = qp == w->run_head ? NULL : qp->run_prev;
 
 	if (w->run_last == qp)
 		w->run_last = prev;
@@ -65,8 +170,11 @@ run_unlink(struct verbs_worker *w, struct verbs_qp *qp)
 void
 verbs_run_remove(struct verbs_worker *w, struct verbs_qp *qp)
 {
+	if (qp->flags & VERBS_QP_STARVED)
+		starve_unlink(w, qp);
 	if (!qp->on_run_list)
 		return;
+	qp->flags &= (uint8_t)~VERBS_QP_WANTS_ANY;
 	run_unlink(w, qp);
 	qp->on_run_list = false;
 	qp->deficit = 0;
@@ -109,6 +217,8 @@ run_leave(struct verbs_worker *w, struct verbs_qp *qp, bool idle)
 	/* A debt is kept by one that waits, or waiting would pay. */
 	if (idle || qp->deficit > 0)
 		qp->deficit = 0;
+	if (unlikely(qp->flags & VERBS_QP_WANTS_ANY))
+		starve_link(w, qp);
 }
 
 /** Serve the head. @return false: the round ends here. */
@@ -127,6 +237,8 @@ run_one(struct verbs_worker *w, uint32_t quantum,
 	}
 	w->run_resume = false;
 	before = qp->deficit;
+	if (unlikely(qp->flags & VERBS_QP_WANTS_ANY))
+		qp->flags &= (uint8_t)~VERBS_QP_WANTS_ANY; /* it sees for itself */
 	result = step(arg, qp);
 	if (unlikely(w->run_head != qp)) { /* it took itself off */
 		(*did)++;

@@ -57,7 +57,8 @@ verbs_srq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *
 	int ret;
 
 	/* A popped entry cannot be put back, so what it may need must be there before. */
-	if (unlikely(srq->max_sge > VERBS_WQE_SGES && w->free_blocks == NULL)) {
+	if (unlikely(srq->max_sge > VERBS_WQE_SGES && !verbs_block_may(w, qp->share))) {
+		counter_inc(&qp->share->refused[VERBS_POOL_BLOCK]);
 		counter_inc(&w->counter[VERBS_C_SHADOW_EMPTY]);
 		return -EAGAIN;
 	}
@@ -76,5 +77,5 @@ verbs_srq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *
 	}
 	s.index = 0;
 	s.mask = UINT32_MAX; /* an entry does not wrap */
-	return verbs_rwqe_take(w, &r, s, srq->max_sge, out);
+	return verbs_rwqe_take(w, qp->share, &r, s, srq->max_sge, out);
 }

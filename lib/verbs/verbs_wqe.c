@@ -194,19 +194,25 @@ append_started(struct verbs_qp *qp, struct verbs_wqe *wqe)
 	qp->wqe_tail = wqe;
 }
 
-/** A shadow, with a block if the list is long; NULL: none free. */
+/** A shadow, with a block if the list is long; NULL: the QP waits for one. */
 static inline struct verbs_wqe *
-shadow_alloc(struct verbs_worker *w, bool long_list)
+shadow_alloc(struct verbs_worker *w, struct verbs_qp *qp, bool long_list)
 {
+	struct verbs_share *s = qp->share;
 	struct verbs_wqe *wqe = w->free_wqes;
 	struct verbs_sgl_block *block = NULL;
 
-	if (unlikely(wqe == NULL || (long_list && (block = verbs_block_alloc(w)) == NULL))) {
-		counter_inc(&w->counter[VERBS_C_SHADOW_EMPTY]);
+	if (unlikely(!verbs_share_may(s->used[VERBS_POOL_WQE], w->shadows_used, w->shadows))) {
+		verbs_starve(w, qp, VERBS_POOL_WQE);
+		return NULL;
+	}
+	if (unlikely(long_list && (block = verbs_block_alloc(w, s)) == NULL)) {
+		verbs_starve(w, qp, VERBS_POOL_BLOCK);
 		return NULL;
 	}
 	w->free_wqes = wqe->next;
 	w->shadows_used++;
+	s->used[VERBS_POOL_WQE]++;
 	wqe->block = block;
 	return wqe;
 }
@@ -263,7 +269,7 @@ verbs_sq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wqe **o
 		return -EBADMSG;
 	}
 	ok = send_header_ok(qp, &r);
-	wqe = shadow_alloc(w, ok && r.num_sge > VERBS_WQE_SGES);
+	wqe = shadow_alloc(w, qp, ok && r.num_sge > VERBS_WQE_SGES);
 	if (unlikely(wqe == NULL))
 		return -EAGAIN;
 	shadow_fill(wqe, qp, &r);
@@ -286,8 +292,8 @@ verbs_sq_has_work(struct verbs_qp *qp)
 }
 
 int
-verbs_rwqe_take(struct verbs_worker *w, const struct ring_rwqe *r, struct verbs_slots s,
-		uint32_t max_sge, struct verbs_rwqe *out)
+verbs_rwqe_take(struct verbs_worker *w, struct verbs_share *share, const struct ring_rwqe *r,
+		struct verbs_slots s, uint32_t max_sge, struct verbs_rwqe *out)
 {
 	struct verbs_sge *to = out->sge;
 	uint64_t sum = 0;
@@ -302,8 +308,9 @@ verbs_rwqe_take(struct verbs_worker *w, const struct ring_rwqe *r, struct verbs_
 		return 1;
 	}
 	if (unlikely(r->num_sge > VERBS_WQE_SGES)) {
-		out->block = verbs_block_alloc(w);
+		out->block = verbs_block_alloc(w, share);
 		if (out->block == NULL) {
+			counter_inc(&share->refused[VERBS_POOL_BLOCK]);
 			counter_inc(&w->counter[VERBS_C_SHADOW_EMPTY]);
 			return -EAGAIN;
 		}
@@ -339,7 +346,7 @@ verbs_rq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *o
 		counter_inc(&w->counter[VERBS_C_WQE_BAD]);
 		return -EBADMSG;
 	}
-	ret = verbs_rwqe_take(w, &r, (struct verbs_slots){q->slots, q->head, q->mask},
+	ret = verbs_rwqe_take(w, qp->share, &r, (struct verbs_slots){q->slots, q->head, q->mask},
 			      qp->max_recv_sge, out);
 	if (unlikely(ret < 0))
 		return ret;

@@ -241,8 +241,10 @@ static void
 qp_bind(struct worker *w, struct worker_msg *m)
 {
 	struct verbs_qp *qp = m->qp.qp;
-	int rc = roce_qp_modify(w->roce, qp, &m->qp.attr, m->qp.mask, w->now);
+	int rc;
 
+	qp->share = &m->qp.ctx->at[w->id].share;
+	rc = roce_qp_modify(w->roce, qp, &m->qp.attr, m->qp.mask, w->now);
 	if (rc == 0) {
 		bell_assign(w, m, qp);
 		atomic_store_explicit(&qp->daemon->worker, w->id, memory_order_seq_cst);

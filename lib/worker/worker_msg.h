@@ -114,6 +114,7 @@ struct worker_ctx {
 		_Atomic bool kicked;	 /* the control thread saw kick_fd: worker_ctx_kick() */
 		uint64_t last_bell;	 /* ns */
 		struct worker_ctx *next; /* on the worker's list, polled or idle */
+		struct verbs_share share; /* of the worker's pools, for the context's QPs */
 	} at[];
 };
 

@@ -296,6 +296,7 @@ struct sim_node {
 	uint32_t id;
 	bool dead;
 	struct verbs_worker verbs;
+	struct verbs_share share[2]; /* contexts */
 	struct mr_table *mrs;
 	struct roce_qpn_table *qpns;
 	struct roce *roce;

@@ -157,6 +157,7 @@ sim_ep_qp_create(struct sim_ep *ep)
 	ep->qp = roce_qp_create(&init);
 	if (ep->qp == NULL)
 		sim_fail(ep->s, "roce_qp_create");
+	ep->qp->share = &ep->node->share[ep->id / 2 % 2];
 	/* a fresh QP's rings begin at zero */
 	memset(&ep->client, 0, sizeof(ep->client));
 	memset(&ep->daemon, 0, sizeof(ep->daemon));

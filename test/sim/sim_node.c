@@ -478,6 +478,12 @@ node_check_engine(struct sim_node *n)
 			 w->shadows_used, w->blocks_used, w->ios_used);
 	if (w->run_count || w->run_head)
 		sim_fail(n->s, "node %u: %u QPs are still on the run list", n->id, w->run_count);
+	if (w->num_starved)
+		sim_fail(n->s, "node %u: QPs still wait for %u shares", n->id, w->num_starved);
+	for (unsigned int i = 0; i < 2 * VERBS_POOLS; i++)
+		if (n->share[i % 2].used[i / 2])
+			sim_fail(n->s, "node %u: context %u still has %u of pool %u", n->id, i % 2,
+				 n->share[i % 2].used[i / 2], i / 2);
 	if (roce_rx_held(n->roce))
 		sim_fail(n->s, "node %u: %u packets are still held", n->id, roce_rx_held(n->roce));
 	if (roce_next_deadline(n->roce) != UINT64_MAX)

@@ -6,6 +6,7 @@
 
 #include "ring_bell.h"
 #include "verbs_fixture.h"
+#include "verbs_priv.h"
 
 #define QPS 8
 
@@ -104,6 +105,86 @@ add(struct rx *x, const char *who, int64_t bytes)
 		verbs_run_add(&x->w, &x->qp[*who - 'A']);
 	}
 }
+
+/* ---- QPs that wait for their share of a pool ---------- */
+
+static enum verbs_run
+step_starved(void *arg, struct verbs_qp *qp)
+{
+	struct rx *x = arg;
+
+	x->order[x->num++] = (char)('A' + qp->qpn);
+	if (qp->share->used[VERBS_POOL_WQE] + x->w.shadows_used >= x->w.shadows)
+		verbs_starve(&x->w, qp, VERBS_POOL_WQE);
+	return VERBS_RUN_WAIT;
+}
+
+static const char *
+run_starved(struct rx *x)
+{
+	memset(x->order, 0, sizeof(x->order));
+	x->num = 0;
+	verbs_cq_burst_end(&x->w);
+	verbs_run_round(&x->w, 1000, step_starved, x);
+	return x->order;
+}
+
+/** A and B of one context, which has all four shadows, C of another. */
+static struct rx *
+starved_new(struct verbs_share *s)
+{
+	struct rx *x = rx_new();
+
+	memset(s, 0, 2 * sizeof(*s));
+	x->qp[0].share = x->qp[1].share = &s[0];
+	x->qp[2].share = &s[1];
+	x->w.shadows = x->w.shadows_used = s[0].used[VERBS_POOL_WQE] = 4;
+	add(x, "ABC", 0);
+	ck_assert_str_eq(run_starved(x), "ABC");
+	ck_assert_uint_eq(x->w.num_starved, 2);
+	return x;
+}
+
+START_TEST(starved__each_context_in_its_turn)
+{
+	struct verbs_share s[2];
+	struct rx *x = starved_new(s);
+
+	ck_assert_uint_eq(x->w.run_count, 0);
+	ck_assert_uint_eq(x->daemon[0].active, 0);
+	ck_assert_str_eq(run_starved(x), ""); /* nobody looks in vain */
+	x->w.shadows_used = s[0].used[VERBS_POOL_WQE] = 3;
+	ck_assert_str_eq(run_starved(x), "C"); /* the other one has enough */
+	x->w.shadows_used = s[0].used[VERBS_POOL_WQE] = 1;
+	ck_assert_str_eq(run_starved(x), "AB");
+	ck_assert_str_eq(run_starved(x), "");
+	ck_assert_uint_eq(x->w.num_starved, 0);
+	ck_assert_uint_eq(counter_read(&s[0].refused[VERBS_POOL_WQE]), 2);
+	rx_free(x);
+}
+END_TEST
+
+START_TEST(starved__goes_and_comes)
+{
+	struct verbs_share s[2];
+	struct rx *x = starved_new(s);
+
+	verbs_run_remove(&x->w, &x->qp[0]);
+	verbs_run_remove(&x->w, &x->qp[2]);
+	ck_assert_uint_eq(x->w.num_starved, 1);
+	add(x, "B", 0); /* for another reason; what it wants it does not get */
+	ck_assert_uint_eq(x->w.num_starved, 0);
+	ck_assert_str_eq(run_starved(x), "B");
+	ck_assert_uint_eq(x->w.num_starved, 1);
+	verbs_starve(&x->w, &x->qp[0], VERBS_POOL_IO); /* on a packet's arrival, off the list */
+	x->w.ios = 1;
+	ck_assert_str_eq(run_starved(x), "A"); /* it wants something else than B */
+	verbs_run_remove(&x->w, &x->qp[0]);
+	verbs_run_remove(&x->w, &x->qp[1]);
+	ck_assert_uint_eq(x->w.num_starved, 0);
+	rx_free(x);
+}
+END_TEST
 
 START_TEST(add__idempotent)
 {
@@ -467,7 +548,8 @@ START_TEST(threads__no_post_is_lost)
 }
 END_TEST
 
-UNIT_MAIN("verbs_run", add__idempotent, round__shares_are_bytes, round__no_saving_up,
+UNIT_MAIN("verbs_run", starved__each_context_in_its_turn, starved__goes_and_comes,
+	  add__idempotent, round__shares_are_bytes, round__no_saving_up,
 	  full__keeps_its_turn_and_share, round__added_ones_wait, remove__in_a_step,
 	  remove__and_add_again, round__random, leave__sees_what_was_posted,
 	  leave__receives_and_missing_queues, threads__no_post_is_lost)

@@ -210,7 +210,7 @@ START_TEST(threads__each_entry_once)
 	client.tail = THREAD_TAKES;
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(verbs_worker_init(&t[i].w, (uint32_t)i, NULL, &host, 1, 1, 1), 0);
-		t[i].qp = (struct verbs_qp){.srq = &srq};
+		t[i].qp = (struct verbs_qp){.srq = &srq, .share = &t[i].w.everyone};
 		ck_assert_int_eq(pthread_create(&id[i], NULL, take_all, &t[i]), 0);
 	}
 	for (int i = 0; i < 2; i++) {

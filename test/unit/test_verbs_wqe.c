@@ -398,6 +398,37 @@ START_TEST(incredible__tails)
 }
 END_TEST
 
+/* One that never completes anything leaves shadows to others, and is told that it did not. */
+START_TEST(pools__a_share_of_them)
+{
+	struct fx *f = fx_new(4, 4, 1, 0);
+	struct verbs_share other = {.used = {0}};
+	struct verbs_wqe *q[6], *more;
+
+	fill_list();
+	fx_wqe(buf, RING_WR_SEND, list, 1);
+	for (unsigned int i = 0; i < 7; i++)
+		fx_post(f, buf, 1);
+	for (unsigned int i = 0; i < 4; i++)
+		q[i] = fetch(f);
+	ck_assert_int_eq(verbs_sq_fetch(&f->w, &f->qp, &more), -EAGAIN);
+	ck_assert_uint_eq(counter_read(&f->w.everyone.refused[VERBS_POOL_WQE]), 1);
+	ck_assert_uint_eq(f->w.num_starved, 1);
+	verbs_run_remove(&f->w, &f->qp);
+	f->qp.share = &other; /* as another context's QP */
+	q[4] = fetch(f);
+	q[5] = fetch(f);
+	ck_assert_int_eq(verbs_sq_fetch(&f->w, &f->qp, &more), -EAGAIN);
+	ck_assert_uint_eq(counter_read(&other.refused[VERBS_POOL_WQE]), 1);
+	verbs_run_remove(&f->w, &f->qp);
+	other.used[VERBS_POOL_WQE] += 4; /* all are completed by one */
+	for (unsigned int i = 0; i < 6; i++)
+		verbs_complete_send(&f->w, &f->qp, q[i], WC_SUCCESS);
+	ck_assert_uint_eq(other.used[VERBS_POOL_WQE], 0);
+	fx_free(f);
+}
+END_TEST
+
 START_TEST(pools__empty_and_again)
 {
 	struct fx *f = fx_new(2, 1, 1, 0);
@@ -656,7 +687,8 @@ END_TEST
 UNIT_MAIN("verbs_wqe", fetch__every_field, fetch__lists_wrap, fetch__atomic_bind_reg_flush,
 	  fetch__opcode_matrix, refuse__flags, refuse__slots_and_sges, refuse__max_sge,
 	  refuse__inline, refuse__inline_len_without_inline, refuse__lengths,
-	  incredible__slot_counts, incredible__tails, pools__empty_and_again, hostile__random,
+	  incredible__slot_counts, incredible__tails, pools__a_share_of_them,
+	  pools__empty_and_again, hostile__random,
 	  recv__lists, recv__malformed, recv__length_is_cut, recv__count, recv__count_bounded,
 	  recv__count_hostile,
 	  recv__no_queue)

@@ -158,7 +158,14 @@ fx_cq(struct fx *f)
 	f->cons.mask = FX_CQES - 1;
 }
 
-/** Shadows, blocks and ios in the pools, and where the indices of the queues start. */
+/** A pool of which one context can have n. */
+static inline uint32_t
+fx_pool(uint32_t n)
+{
+	return n ? 2 * n - 1 : 0;
+}
+
+/** Shadows, blocks and ios that the QP can have, and where the indices of the queues start. */
 static inline struct fx *
 fx_new(uint32_t shadows, uint32_t blocks, uint32_t ios, uint32_t start)
 {
@@ -167,7 +174,8 @@ fx_new(uint32_t shadows, uint32_t blocks, uint32_t ios, uint32_t start)
 	struct mr_table *mrs = mr_table_create(64);
 
 	ck_assert_ptr_nonnull(mrs);
-	ck_assert_int_eq(verbs_worker_init(&f->w, 0, mrs, &host, shadows, blocks, ios), 0);
+	ck_assert_int_eq(verbs_worker_init(&f->w, 0, mrs, &host, fx_pool(shadows),
+					   fx_pool(blocks), fx_pool(ios)), 0);
 	f->w.now = 1000;
 	f->sq = fx_aligned(FX_SLOTS * RING_SLOT_SIZE);
 	f->rq = fx_aligned(FX_SLOTS * RING_SLOT_SIZE);
@@ -183,7 +191,7 @@ fx_new(uint32_t shadows, uint32_t blocks, uint32_t ios, uint32_t start)
 		.sq = {f->sq, &f->client.sq_tail, FX_SLOTS - 1, start, start},
 		.rq = {f->rq, &f->client.rq_tail, FX_SLOTS - 1, start, start},
 		.max_inline = 400, .max_send_sge = RING_MAX_SGE, .max_recv_sge = RING_MAX_SGE,
-		.rq_counted = start,
+		.rq_counted = start, .share = &f->w.everyone,
 	};
 	return f;
 }

@@ -232,12 +232,11 @@ END_TEST
 START_TEST(foreign__no_io_left)
 {
 	struct wire *w = start((struct wire_params){.retry_cnt = 1});
-	struct verbs_io *pool = w->vw.free_ios;
 	struct ring_wqe q = {.opcode = RING_WR_SEND, .num_slots = 1, .num_sge = 1,
 			     .sge = {{WIRE_VA, 64, w->far_key}}};
 	struct roce_pkt p = rdma(w, ROCE_RC_READ_REQ, 0x200, 64);
 
-	w->vw.free_ios = NULL;
+	w->vw.ios_used = w->vw.ios; /* others have them */
 	if (_i) {
 		p.rkey = w->far_key;
 		wire_pkt(w, p, NULL, 0);
@@ -247,10 +246,165 @@ START_TEST(foreign__no_io_left)
 	}
 	wire_wait(w, 1000000);
 	wire_expect_none(w);
-	w->vw.free_ios = pool; /* another QP's; nobody tells this one */
-	wire_wait(w, 1000000);
+	ck_assert_uint_eq(roce_next_deadline(w->r), UINT64_MAX); /* it waits, and does not look */
+	ck_assert_uint_eq(counter_read(&w->vw.everyone.refused[VERBS_POOL_IO]), 1);
+	w->vw.ios_used = 0;
+	wire_go(w);
 	wire_io(w, 0);
 	wire_expect(w, _i ? ROCE_RC_READ_RESP_ONLY : ROCE_RC_SEND_ONLY, _i ? 0x200 : 0x100, NULL);
+	wire_free(w);
+}
+END_TEST
+
+/* A packet that waits for its payload is finished as it was begun, whatever the path is by then. */
+START_TEST(foreign__path_changes_meanwhile)
+{
+	struct wire *w = start((struct wire_params){0});
+	struct ring_wqe q = {.opcode = RING_WR_SEND, .num_slots = 1, .num_sge = 1,
+			     .sge = {{WIRE_VA, 64, w->far_key}}};
+	struct verbs_qp_attr a;
+
+	wire_post_raw(w, &q);
+	wire_go(w);
+	ck_assert_int_eq(wire_modify(w, RING_QPS_SQD), 0);
+	roce_qp_query(w->qp, &a);
+	a.av.vlan = 5; /* headers are longer */
+	ck_assert_int_eq(roce_qp_modify(w->r, w->qp, &a, VERBS_QP_AV, w->now), 0);
+	wire_io(w, 0);
+	wire_expect(w, ROCE_RC_SEND_ONLY, 0x100, NULL); /* its ICRC is right */
+	wire_free(w);
+}
+END_TEST
+
+/* A request's payload that does not come keeps no answer back. */
+START_TEST(foreign__answers_pass_a_parked_request)
+{
+	struct wire *w = start((struct wire_params){0});
+	struct ring_wqe q = {.opcode = RING_WR_SEND, .num_slots = 1, .num_sge = 1,
+			     .sge = {{WIRE_VA, 64, w->far_key}}};
+	struct roce_pkt p = rdma(w, ROCE_RC_READ_REQ, 0x203, 64);
+
+	wire_post_raw(w, &q);
+	wire_go(w);
+	wire_expect_none(w);
+	wire_pkt(w, rdma(w, ROCE_RC_READ_REQ, 0x200, 2048), NULL, 0);
+	wire_expect(w, ROCE_RC_READ_RESP_FIRST, 0x200, NULL);
+	wire_expect(w, ROCE_RC_READ_RESP_LAST, 0x201, NULL);
+	wire_pkt(w, rdma(w, ROCE_RC_WRITE_ONLY, 0x202, 8), data, 8);
+	wire_expect_ack(w, 0x202, ACK31, 2);
+	p.rkey = w->far_key; /* but one that needs the same copier waits */
+	wire_pkt(w, p, NULL, 0);
+	wire_expect_none(w);
+	wire_io(w, 0);
+	wire_expect(w, ROCE_RC_SEND_ONLY, 0x100, NULL);
+	wire_wait(w, 1000000);
+	wire_io(w, 0);
+	wire_expect(w, ROCE_RC_READ_RESP_ONLY, 0x203, NULL);
+	wire_free(w);
+}
+END_TEST
+
+/* All that a RESET replaces is the control thread's to free. */
+START_TEST(reset__gives_everything_back)
+{
+	struct wire *w = start((struct wire_params){0});
+	struct verbs_qp_attr a = {.max_dest_rd_atomic = 8};
+	void *old[2];
+
+	ck_assert_int_eq(roce_qp_prepare(w->qp, &a, VERBS_QP_MAX_DEST_RD_ATOMIC), 0);
+	ck_assert_int_eq(wire_modify(w, RING_QPS_RESET), 0);
+	old[0] = roce_qp_take_garbage(w->qp);
+	old[1] = roce_qp_take_garbage(w->qp);
+	ck_assert_ptr_nonnull(old[0]);
+	ck_assert_ptr_nonnull(old[1]);
+	ck_assert_ptr_ne(old[0], old[1]);
+	ck_assert_ptr_null(roce_qp_take_garbage(w->qp));
+	free(old[0]);
+	free(old[1]);
+	wire_free(w);
+}
+END_TEST
+
+/* What comes meanwhile waits behind it, in order, and nobody pays for that with a retry. */
+START_TEST(foreign__no_io_left_to_receive)
+{
+	struct wire *w = start((struct wire_params){.retry_cnt = 1});
+	struct ring_wqe q = {.opcode = RING_WR_RDMA_READ, .flags = RING_WR_SIGNALED,
+			     .num_slots = 1, .num_sge = 1, .rkey = RKEY, .remote_addr = RADDR,
+			     .sge = {{WIRE_VA, 64, w->far_key}}};
+	struct roce_pkt p = rdma(w, ROCE_RC_WRITE_ONLY, 0x200, 64);
+
+	wire_post_raw(w, &q);
+	wire_go(w);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x100, NULL);
+	w->vw.ios_used = w->vw.ios;
+	p.rkey = w->far_key;
+	p.va = WIRE_VA + 128;
+	if (_i)
+		wire_pkt(w, p, data, 64);
+	wire_pkt(w, (struct roce_pkt){.opcode = ROCE_RC_READ_RESP_ONLY, .psn = 0x100,
+				      .syndrome = ACK31, .msn = 1}, data, 64);
+	if (!_i)
+		wire_pkt(w, p, data, 64);
+	wire_wait(w, 10 * T(10));
+	wire_expect_none(w);
+	wire_no_cqe(w);
+	ck_assert_uint_eq(roce_rx_held(w->r), 2);
+	w->vw.ios_used = 0;
+	wire_go(w);
+	for (int i = 0; i < 2; i++) {
+		if (_i == i)
+			wire_no_cqe(w);
+		wire_io(w, 0);
+	}
+	wire_cqe(w, WC_SUCCESS);
+	wire_expect_ack(w, 0x200, ACK31, 1);
+	wire_expect_none(w);
+	ck_assert_mem_eq(w->far, data, 64);
+	ck_assert_mem_eq(w->far + 128, data, 64);
+	wire_free(w);
+}
+END_TEST
+
+/* An atomic's result is turned in the packet, and must be what it was when that is seen again. */
+START_TEST(foreign__no_io_left_for_an_atomic)
+{
+	struct wire *w = start((struct wire_params){.retry_cnt = 1});
+	struct ring_wqe q = {.opcode = RING_WR_ATOMIC_FETCH_AND_ADD, .flags = RING_WR_SIGNALED,
+			     .num_slots = 1, .num_sge = 1, .rkey = RKEY, .remote_addr = RADDR,
+			     .atomic = {.sge = {WIRE_VA, 8, w->far_key}}};
+	uint64_t result;
+
+	wire_post_raw(w, &q);
+	wire_go(w);
+	wire_expect(w, ROCE_RC_FETCH_ADD, 0x100, NULL);
+	w->vw.ios_used = w->vw.ios;
+	wire_pkt(w, (struct roce_pkt){.opcode = ROCE_RC_ATOMIC_ACK, .psn = 0x100, .msn = 1,
+				      .syndrome = ACK31, .orig = 0x1122334455667788}, NULL, 0);
+	wire_no_cqe(w);
+	w->vw.ios_used = 0;
+	wire_go(w);
+	wire_io(w, 0);
+	wire_cqe(w, WC_SUCCESS);
+	memcpy(&result, w->far, 8);
+	ck_assert_uint_eq(result, 0x1122334455667788);
+	wire_free(w);
+}
+END_TEST
+
+START_TEST(foreign__gone_while_it_waits_for_an_io)
+{
+	struct wire *w = start((struct wire_params){.retry_cnt = 1});
+	struct roce_pkt p = rdma(w, ROCE_RC_WRITE_ONLY, 0x200, 64);
+
+	w->vw.ios_used = w->vw.ios;
+	p.rkey = w->far_key;
+	wire_pkt(w, p, data, 64);
+	ck_assert_uint_eq(w->vw.num_starved, 1);
+	ck_assert_int_eq(wire_modify(w, _i ? RING_QPS_RESET : RING_QPS_ERR), 0);
+	ck_assert_uint_eq(w->vw.num_starved, 0);
+	ck_assert_uint_eq(roce_rx_held(w->r), 0);
+	w->vw.ios_used = 0;
 	wire_free(w);
 }
 END_TEST
@@ -387,8 +541,9 @@ START_TEST(B022__region_dies_under_a_read)
 	ck_assert_uint_eq(p.psn, psn);
 	ck_assert_uint_eq(p.syndrome, ROCE_NAK_REM_ACCESS);
 	wire_expect_none(w);
-	ck_assert_uint_eq(w->num_events, 1);
+	ck_assert_uint_eq(w->num_events, 2);
 	ck_assert(wire_event(w, VERBS_EVENT_QP_ACCESS_ERR));
+	ck_assert(wire_event(w, VERBS_EVENT_QP_LAST_WQE_REACHED));
 	ck_assert_uint_eq(w->qp->state, RING_QPS_ERR);
 	wire_free(w);
 }
@@ -428,6 +583,12 @@ main(void)
 	tcase_add_loop_test(c, ROCE_C_44__drain_waits_for_local_work, 0, 2);
 	tcase_add_test(c, foreign__slow_placement_costs_no_retry);
 	tcase_add_loop_test(c, foreign__no_io_left, 0, 2);
+	tcase_add_loop_test(c, foreign__no_io_left_to_receive, 0, 2);
+	tcase_add_test(c, foreign__no_io_left_for_an_atomic);
+	tcase_add_loop_test(c, foreign__gone_while_it_waits_for_an_io, 0, 2);
+	tcase_add_test(c, foreign__path_changes_meanwhile);
+	tcase_add_test(c, foreign__answers_pass_a_parked_request);
+	tcase_add_test(c, reset__gives_everything_back);
 	tcase_add_test(c, foreign__repeated_read_fails_silently);
 	tcase_add_loop_test(c, foreign__modify_keeps_off, 0, 2);
 	tcase_add_test(c, B084__last_wqe_behind_the_last_receive);

@@ -268,7 +268,7 @@ wire_new(const struct wire_params *p)
 	w->pool = wire_pool();
 	ck_assert_int_eq(net_ip_parse(p->us ? p->us : US, &w->us), 0);
 	ck_assert_int_eq(net_ip_parse(p->peer ? p->peer : PEER, &w->peer), 0);
-	ck_assert_int_eq(verbs_worker_init(&w->vw, 0, mrs, &host, 256, 8, 8), 0);
+	ck_assert_int_eq(verbs_worker_init(&w->vw, 0, mrs, &host, 2047, 16, 16), 0);
 	w->vw.now = w->now;
 	wire_neigh(w);
 	net_tx_init(&w->tx, wire_burst, w);
@@ -374,7 +374,7 @@ wire_go(struct wire *w)
 		roce_flush(w->r, w->now);
 		net_tx_flush(&w->tx);
 		verbs_cq_burst_end(&w->vw);
-	} while (did && !w->tx_stuck);
+	} while ((did || w->vw.run_head) && !w->tx_stuck);
 }
 
 void
