@@ -67,7 +67,7 @@ roce_rx_held(const struct roce *r)
 
 /* ---- a QP's turn ---------- */
 
-/** A packet that waited for its payload goes out first. VERBS_RUN_IDLE: it has, or there is none. */
+/** What waited for its payload goes out first. VERBS_RUN_IDLE: it has, or there is nothing. */
 static enum verbs_run
 run_parked(struct roce *r, struct roce_qp *qp)
 {

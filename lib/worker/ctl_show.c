@@ -46,6 +46,18 @@ end(struct show *s)
 	s->out->end(s->out->arg);
 }
 
+/* How often its QPs got nothing from the workers' pools, having their share. */
+static uint64_t
+pool_refusals(const struct worker_ctx *ctx)
+{
+	uint64_t n = 0;
+
+	for (uint32_t w = 0; ctx != NULL && w < ctx->num_workers; w++)
+		for (int p = 0; p < VERBS_POOLS; p++)
+			n += counter_read(&ctx->at[w].share.refused[p]);
+	return n;
+}
+
 static void
 show_contexts(struct show *s)
 {
@@ -67,6 +79,7 @@ show_contexts(struct show *s)
 		num(s, "arenas", c->num_arenas);
 		num(s, "bells", c->bells_used - c->num_bell_free);
 		num(s, "unsent_bytes", c->out_bytes);
+		num(s, "pool_refusals", pool_refusals(c->ctx));
 		end(s);
 	}
 }

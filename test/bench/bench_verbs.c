@@ -65,7 +65,8 @@ setup(void)
 	cq->end[0].prod.cons = &cq_client.cons[0];
 	cq->end[0].prod.mask = CQES - 1;
 	memset(cq->end[0].prod.ring, 0, CQES * sizeof(struct ring_cqe));
-	qp = (struct verbs_qp){.qpn = 5, .share = &worker.everyone, .type = VERBS_QPT_RC, .state = RING_QPS_RTS, .pd = 1,
+	qp = (struct verbs_qp){.qpn = 5, .type = VERBS_QPT_RC, .state = RING_QPS_RTS, .pd = 1,
+			       .share = &w.everyone,
 			       .send_cq = cq, .recv_cq = cq, .daemon = &daemon_words,
 			       .sq = {(uint8_t *)sq, &client.sq_tail, SLOTS - 1, 0, 0},
 			       .rq = {(uint8_t *)rq, &client.rq_tail, SLOTS - 1, 0, 0},
