@@ -11,32 +11,39 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <rte_common.h>
 #include <rte_debug.h>
 #include <rte_ring.h>
 
 #include "copier.h"
 #include "copier_mem.h"
-#include "worker_shared_priv.h"
+#include "ctl_priv.h"
 
 #define BOUNCE (256u << 10)
 #define IOS_WORKER 512 /* no worker has more accesses under way */
 
-/* Who gives the present access back: the thread, or who kills the lane. */
-enum lane_owner {
+/*
+ * Who gives the present access back: the thread, or who kills the lane. Only what is in a call can
+ * be taken from the thread: there it touches nothing but the lane's own buffer.
+ */
+enum lane_state {
 	LANE_IDLE,
-	LANE_BUSY,
-	LANE_ABANDONED,
+	LANE_BUSY, /* between a ring and the call: soon over, whatever the client does */
+	LANE_CALL,
+	LANE_ABANDONED, /* by whom has killed it; the thread only ends */
 };
 
 struct copier_msg {
 	struct worker_msg m; /* first */
 	struct copier_lane *lane;
+	uint64_t since; /* ns; submitted */
 };
 
 struct copier_req {
@@ -52,10 +59,13 @@ struct copier_lane {
 	int wake; /* eventfd */
 	struct ring_sleep sleep;
 	_Atomic bool stop, killed;
-	_Atomic uint32_t owner;	   /* enum lane_owner */
-	_Atomic uint64_t since;	   /* ns; beginning of the present access */
+	_Atomic bool ended;	   /* the thread needs nothing of the device any more */
+	_Atomic uint32_t state;	   /* enum lane_state */
+	_Atomic uint64_t since;	   /* ns; when the present access, the oldest, was submitted */
 	_Atomic uint32_t refs;	   /* the thread, the client */
-	_Atomic int ready;	   /* 1: the thread has its rights; -errno */
+	sem_t ready;		   /* the thread has its rights, or has failed: */
+	int failed;		   /* -errno */
+	struct copier_lane *next_ending;
 	struct copier_req current; /* of the access under way */
 	struct rte_ring *todo;	   /* struct copier_msg *, many producers: io and worker inside */
 	struct rte_ring *free;	   /* struct copier_msg * */
@@ -98,10 +108,21 @@ io_move(const struct copier_lane *l, const struct verbs_io *io, bool write)
 	return 0;
 }
 
-static int
-lane_read(const struct copier_lane *l, const struct verbs_io *io)
+/* @return false: the lane was killed. */
+static bool
+call_begin(struct copier_lane *l)
 {
-	return io_bytes(io) == 0 ? -EMSGSIZE : io_move(l, io, false);
+	atomic_store(&l->state, LANE_CALL);
+	return !atomic_load(&l->killed);
+}
+
+/* @return false: it took too long, and was given back by another meanwhile. */
+static bool
+call_end(struct copier_lane *l)
+{
+	uint32_t call = LANE_CALL;
+
+	return atomic_compare_exchange_strong(&l->state, &call, LANE_BUSY);
 }
 
 /* A key that was invalidated since the packet was accepted is not written through any more. */
@@ -117,20 +138,25 @@ still_valid(const struct verbs_io *io)
 	return true;
 }
 
+/* Before the call: whether it may be, and what is to be written, from where it lies now. */
 static int
-lane_write(const struct copier_lane *l, const struct verbs_io *io)
+lane_prepare(const struct copier_lane *l, const struct verbs_io *io)
 {
 	uint8_t *at = l->bounce;
 
+	if (io->op == VERBS_IO_CMP_SWAP || io->op == VERBS_IO_FETCH_ADD)
+		return io->num == 1 && io->piece[0].len == 8 && still_valid(io) ? 0 : -EACCES;
 	if (io_bytes(io) == 0)
 		return -EMSGSIZE;
+	if (io->op != VERBS_IO_WRITE)
+		return 0;
 	if (!still_valid(io))
 		return -EACCES;
 	for (unsigned int i = 0; i < io->num; i++) {
 		memcpy(at, io->piece[i].local, io->piece[i].len);
 		at += io->piece[i].len;
 	}
-	return io_move(l, io, true);
+	return 0;
 }
 
 /* Atomic with the lane's other accesses, and with nothing else: ATOMIC_HCA. */
@@ -140,8 +166,6 @@ lane_atomic(const struct copier_lane *l, const struct verbs_io *io, uint64_t *or
 	uint64_t remote = io->piece[0].remote, old, new;
 	int err;
 
-	if (io->num != 1 || io->piece[0].len != 8 || !still_valid(io))
-		return -EACCES;
 	err = copier_mem_read(l->mem, remote, &old, 8);
 	if (err < 0)
 		return err;
@@ -156,20 +180,28 @@ lane_atomic(const struct copier_lane *l, const struct verbs_io *io, uint64_t *or
 }
 
 static int
-lane_do(const struct copier_lane *l, const struct verbs_io *io, uint64_t *original)
+lane_call(const struct copier_lane *l, const struct verbs_io *io, uint64_t *original)
 {
-	if (atomic_load_explicit(&l->killed, memory_order_relaxed))
-		return -ESRCH;
 	switch ((enum verbs_io_op)io->op) {
 	case VERBS_IO_READ:
-		return lane_read(l, io);
 	case VERBS_IO_WRITE:
-		return lane_write(l, io);
+		return io_move(l, io, io->op == VERBS_IO_WRITE);
 	case VERBS_IO_CMP_SWAP:
 	case VERBS_IO_FETCH_ADD:
 		return lane_atomic(l, io, original);
 	}
 	return -EINVAL;
+}
+
+/* @return false: given back by another. */
+static bool
+lane_do(struct copier_lane *l, const struct verbs_io *io, int *status, uint64_t *original)
+{
+	*status = lane_prepare(l, io);
+	if (*status < 0)
+		return true;
+	*status = call_begin(l) ? lane_call(l, io, original) : -ESRCH;
+	return call_end(l);
 }
 
 /* ---- giving back ---------- */
@@ -183,14 +215,34 @@ msg_done(struct worker_msg *m)
 	rte_ring_enqueue(c->lane->free, c); /* has room for all of them */
 }
 
-static void
-give_back(struct copier_msg *c, uint32_t worker)
+static struct worker_msg *
+msg_back(struct copier_msg *c)
 {
 	c->m.type = WORKER_MSG_IO_DONE;
 	c->m.reply = false;
 	c->m.done = msg_done;
-	while (!worker_send(c->lane->s->worker[worker], &c->m))
+	return &c->m;
+}
+
+/* On the lane's thread. */
+static void
+give_back(struct copier_msg *c, uint32_t worker)
+{
+	struct worker_msg *m = msg_back(c);
+
+	while (!worker_send(c->lane->s->worker[worker], m))
 		sched_yield(); /* its mailbox is full, and it is emptying it */
+}
+
+/* On the control thread, which waits for no mailbox. */
+static void
+give_back_failed(struct copier_msg *c, struct verbs_io *io, uint32_t worker, int status)
+{
+	struct worker_device *d = container_of(c->lane->s, struct worker_device, sh);
+
+	io->status = status;
+	c->m.io = io;
+	ctl_msg_post(d, worker, msg_back(c));
 }
 
 static void
@@ -223,6 +275,7 @@ lane_free(struct copier_lane *l)
 	free(l->free);
 	free(l->msgs);
 	free(l->bounce);
+	sem_destroy(&l->ready);
 	free(l);
 }
 
@@ -237,24 +290,30 @@ io_copy(struct verbs_io *to, const struct verbs_io *from)
 	memcpy(to->piece, from->piece, sizeof(to->piece));
 }
 
+static void
+lane_take(struct copier_lane *l, const struct copier_msg *c, struct verbs_io *copy)
+{
+	io_copy(copy, c->m.io); /* the original may be gone when a call has hung */
+	l->current = (struct copier_req){c->m.io, (uint32_t)c->m.cookie};
+	atomic_store(&l->since, c->since);
+	atomic_store(&l->state, LANE_BUSY);
+}
+
 /* @return false: the access was given back by another meanwhile, and the lane is at its end. */
 static bool
 lane_serve(struct copier_lane *l, struct copier_msg *c)
 {
-	struct verbs_io copy; /* the original may be gone when a call has hung */
-	uint32_t busy = LANE_BUSY, worker = (uint32_t)c->m.cookie;
+	uint32_t worker = (uint32_t)c->m.cookie;
+	struct verbs_io copy;
 	uint64_t original = 0;
 	int status;
 
-	io_copy(&copy, c->m.io);
-	l->current = (struct copier_req){c->m.io, worker};
-	atomic_store(&l->since, worker_clock_now(&l->s->clock));
-	atomic_store(&l->owner, LANE_BUSY);
-	status = lane_do(l, &copy, &original);
-	if (!atomic_compare_exchange_strong(&l->owner, &busy, LANE_IDLE))
+	lane_take(l, c, &copy);
+	if (!lane_do(l, &copy, &status, &original))
 		return false;
 	io_fill(l, c->m.io, status, original);
 	give_back(c, worker);
+	atomic_store(&l->state, LANE_IDLE);
 	return true;
 }
 
@@ -278,7 +337,8 @@ lane_main(void *arg)
 
 	l->mem = copier_mem_open(&l->who);
 	ok = l->mem >= 0;
-	atomic_store(&l->ready, ok ? 1 : l->mem);
+	l->failed = ok ? 0 : l->mem;
+	sem_post(&l->ready);
 	while (ok) {
 		if (rte_ring_dequeue(l->todo, (void **)&c) == 0) {
 			if (!lane_serve(l, c))
@@ -289,6 +349,7 @@ lane_main(void *arg)
 			lane_sleep(l);
 		}
 	}
+	atomic_store(&l->ended, true);
 	lane_free(l);
 	return NULL;
 }
@@ -342,6 +403,7 @@ copier_lane_new(struct worker_shared *s, const struct copier_who *who, int *err)
 	l->who = *who;
 	l->mem = l->wake = -1;
 	atomic_store(&l->refs, 1);
+	sem_init(&l->ready, 0, 0);
 	if (lane_memory(l) < 0)
 		goto fail;
 	atomic_store(&l->refs, 2);
@@ -349,14 +411,12 @@ copier_lane_new(struct worker_shared *s, const struct copier_who *who, int *err)
 		atomic_store(&l->refs, 1);
 		goto fail;
 	}
-	while (atomic_load(&l->ready) == 0)
-		sched_yield(); /* a few system calls of the new thread */
+	while (sem_wait(&l->ready) < 0)
+		;
 	l->who = (struct copier_who){0}; /* the caller's to keep no longer */
-	*err = atomic_load(&l->ready);
-	if (*err > 0) {
-		*err = 0;
+	*err = l->failed;
+	if (*err == 0)
 		return l;
-	}
 	pthread_join(l->thread, NULL);
 fail:
 	lane_free(l);
@@ -366,31 +426,32 @@ fail:
 bool
 copier_lane_busy(const struct copier_lane *l)
 {
-	return atomic_load(&l->owner) == LANE_BUSY;
+	return atomic_load(&l->state) != LANE_IDLE;
 }
 
+/*
+ * From its submission on: a client whose accesses each stay just below the limit, one after the
+ * other, keeps those that wait behind them, and what the workers hold for them.
+ */
 bool
 copier_lane_stuck(const struct copier_lane *l, uint64_t now, uint64_t limit)
 {
-	return copier_lane_busy(l) && now > atomic_load(&l->since) &&
+	return atomic_load(&l->state) == LANE_CALL && now > atomic_load(&l->since) &&
 		now - atomic_load(&l->since) > limit;
 }
 
 void
 copier_lane_kill(struct copier_lane *l)
 {
-	uint32_t busy = LANE_BUSY;
+	uint32_t call = LANE_CALL;
 	struct copier_msg *c;
 
 	atomic_store(&l->killed, true);
-	if (!atomic_compare_exchange_strong(&l->owner, &busy, LANE_ABANDONED))
+	if (!atomic_compare_exchange_strong(&l->state, &call, LANE_ABANDONED))
 		return; /* it goes on, and each access fails at once */
 	/* The thread touches no ring any more: its consumer's part is ours. */
-	if (rte_ring_dequeue(l->free, (void **)&c) == 0) {
-		l->current.io->status = -ETIMEDOUT;
-		c->m.io = l->current.io;
-		give_back(c, l->current.worker);
-	}
+	if (rte_ring_dequeue(l->free, (void **)&c) == 0)
+		give_back_failed(c, l->current.io, l->current.worker, -ETIMEDOUT);
 	copier_lane_drain(l);
 }
 
@@ -399,27 +460,48 @@ copier_lane_drain(struct copier_lane *l)
 {
 	struct copier_msg *c;
 
-	if (atomic_load(&l->owner) != LANE_ABANDONED)
+	if (atomic_load(&l->state) != LANE_ABANDONED)
 		return false;
-	while (rte_ring_dequeue(l->todo, (void **)&c) == 0) {
-		c->m.io->status = -ESRCH;
-		give_back(c, (uint32_t)c->m.cookie);
-	}
+	while (rte_ring_dequeue(l->todo, (void **)&c) == 0)
+		give_back_failed(c, c->m.io, (uint32_t)c->m.cookie, -ESRCH);
 	return true;
 }
 
+/* A thread that is not abandoned ends soon, but nobody here waits for that. */
 void
 copier_lane_put(struct copier_lane *l)
 {
+	struct worker_device *d;
+
 	if (l == NULL)
 		return;
+	d = container_of(l->s, struct worker_device, sh);
 	atomic_store(&l->stop, true);
 	(void)eventfd_write(l->wake, 1);
-	if (atomic_load(&l->owner) == LANE_ABANDONED)
+	if (atomic_load(&l->state) == LANE_ABANDONED) {
 		pthread_detach(l->thread);
-	else
+		lane_free(l);
+		return;
+	}
+	l->next_ending = d->lanes_ending;
+	d->lanes_ending = l;
+}
+
+bool
+copier_lanes_join(struct worker_device *d, bool all)
+{
+	struct copier_lane **at = &d->lanes_ending, *l;
+
+	while ((l = *at) != NULL) {
+		if (!all && !atomic_load(&l->ended)) {
+			at = &l->next_ending;
+			continue;
+		}
+		*at = l->next_ending;
 		pthread_join(l->thread, NULL);
-	lane_free(l);
+		lane_free(l);
+	}
+	return d->lanes_ending != NULL;
 }
 
 /* ---- worker ---------- */
@@ -436,6 +518,7 @@ copier_submit(void *ctx, uint32_t worker, struct verbs_io *io)
 		rte_panic("copier: more foreign accesses than there are structures for\n");
 	c->m.io = io;
 	c->m.cookie = worker;
+	c->since = worker_clock_now(&l->s->clock);
 	rte_ring_enqueue(l->todo, c);
 	if (ring_sleep_kick_needed(&l->sleep))
 		(void)eventfd_write(l->wake, 1);

@@ -14,22 +14,26 @@
 #include "verbs.h"
 
 struct copier_lane;
+struct worker_device;
 struct worker_shared;
 
 struct copier_who;
 
 /**
- * A lane to this process. Accesses return to their workers by WORKER_MSG_IO_DONE. NULL and
- * -errno in *err. May wait for the process for a moment: a helper's work.
+ * A lane to this process; `s` is a worker_device's. Accesses return to their workers by
+ * WORKER_MSG_IO_DONE. NULL and -errno in *err. May wait for the process for a moment: a
+ * helper's work.
  */
 struct copier_lane *copier_lane_new(struct worker_shared *s, const struct copier_who *who,
 				    int *err);
 /* Control thread, the rest. */
 /** No access is under way or will come. NULL is allowed. */
 void copier_lane_put(struct copier_lane *l);
-/** Whether an access has taken longer than `limit` ns, which no honest one does. */
+/** Join threads of lanes that were put; all: wait for them. @return whether some are left. */
+bool copier_lanes_join(struct worker_device *d, bool all);
+/** Whether an access has waited and taken longer than `limit` ns: no honest one does. */
 bool copier_lane_stuck(const struct copier_lane *l, uint64_t now, uint64_t limit);
-/** Whether an access is under way. */
+/** Whether an access is under way. Killing may have to be repeated while one is. */
 bool copier_lane_busy(const struct copier_lane *l);
 /** Its client is cut off: what is queued fails, and a call that hangs is no longer awaited. */
 void copier_lane_kill(struct copier_lane *l);

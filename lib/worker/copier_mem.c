@@ -15,36 +15,51 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "copier_mem.h"
 
-/* Uids and permitted capabilities of the process, from one reading. */
+/*
+ * Uids and permitted capabilities, from one text: the kernel makes all of it at the first read.
+ * Up to 65536 groups stand between the two. @return 0; -EPERM: the uids are others.
+ */
+static int
+status_parse(FILE *f, uid_t uid, uint64_t *caps)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	unsigned int u[4];
+	int err = -ESRCH, found = 0;
+
+	while (found != 2 && getline(&line, &cap, f) > 0) {
+		if (sscanf(line, "Uid: %u %u %u %u", &u[0], &u[1], &u[2], &u[3]) == 4)
+			found = 1;
+		else if (found == 1 && sscanf(line, "CapPrm: %" SCNx64, caps) == 1)
+			found = 2;
+	}
+	free(line);
+	if (found == 2) /* others: it has executed something, or is changing its uid */
+		err = u[0] == uid && u[1] == uid && u[2] == uid ? 0 : -EPERM;
+	return err;
+}
+
 static int
 status_read(int proc, uid_t uid, uint64_t *caps)
 {
-	char text[4096], *at;
-	unsigned int u[4];
-	int fd = openat(proc, "status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	int fd = openat(proc, "status", O_RDONLY | O_CLOEXEC), err;
+	FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
 
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
+	if (f == NULL) {
+		if (fd >= 0)
+			close(fd);
 		return -ESRCH;
-	text[n] = '\0';
-	at = strstr(text, "\nUid:");
-	if (at == NULL || sscanf(at, " Uid: %u %u %u %u", &u[0], &u[1], &u[2], &u[3]) != 4)
-		return -ESRCH;
-	for (int i = 0; i < 3; i++) {
-		if (u[i] != uid)
-			return -EPERM; /* it has executed something, or is changing its uid */
 	}
-	at = strstr(text, "\nCapPrm:");
-	return at != NULL && sscanf(at, " CapPrm: %" SCNx64, caps) == 1 ? 0 : -ESRCH;
+	err = status_parse(f, uid, caps);
+	fclose(f);
+	return err;
 }
 
 /* Effective capabilities: those of ours that are in the set. */

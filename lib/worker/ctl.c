@@ -558,8 +558,11 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 
 /* ---- the end ---------- */
 
-/* The workers have stopped: what clients have is taken down by running them from here. */
-static void
+/*
+ * The workers have stopped: what clients have is taken down by running them from here.
+ * @return false: a helper hangs on one of them, and everything must stay.
+ */
+static bool
 clients_end(struct worker_device *d)
 {
 	struct ctl_client *c;
@@ -571,7 +574,13 @@ clients_end(struct worker_device *d)
 		for (uint32_t i = 0; i < d->sh.num_workers; i++)
 			worker_poll(d->workers[i]);
 		worker_ctl_poll(d, 1);
+		if (ctl_helper_hangs(d)) {
+			LOG(ctl_log, NOTICE,
+				"a look at a client's memory hangs: the device is left as it is");
+			return false;
+		}
 	}
+	return true;
 }
 
 /* What the workers' mailboxes had no room for. Requests are their senders' to free. */
@@ -615,10 +624,11 @@ worker_device_destroy(struct worker_device *d)
 	uint32_t n = d->sh.num_workers;
 
 	sources_end(d);
-	if (n != 0 && d->workers[n - 1] != NULL)
-		clients_end(d);
+	if (n != 0 && d->workers[n - 1] != NULL && !clients_end(d))
+		return; /* its thread goes on in it, should it ever come back */
 	ctl_helper_stop(d);
 	ctl_mrs_check(d); /* gives back what went before its death was seen */
+	copier_lanes_join(d, true);
 	if (d->sh.qpns != NULL)
 		ctl_timewait_poll(d, UINT64_MAX);
 	for (uint32_t i = 0; i < n; i++) {

@@ -164,6 +164,8 @@ arena_stepped(struct worker_device *d, struct ctl_job *j)
 static void
 arena_populate(struct ctl_arena *a)
 {
+	a->job.client = a->client;
+	a->job.pool = CTL_POOL_ARENA;
 	a->job.step = arena_step;
 	a->job.done = arena_stepped;
 	a->client->jobs++;

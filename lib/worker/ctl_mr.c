@@ -262,6 +262,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 		free(r);
 		return -ENOMEM;
 	}
+	r->job.client = c;
 	r->job.step = reg_step;
 	r->job.done = reg_done;
 	r->client = c;
@@ -415,6 +416,8 @@ mr_unmap(struct worker_device *d, struct ctl_mr *mr)
 		return;
 	}
 	mapmem_set_owner(mr->map, NULL);
+	mr->unmap.client = mr->o.client;
+	mr->unmap.pool = CTL_POOL_ARENA; /* it looks at no process */
 	mr->unmap.step = unmap_step;
 	mr->unmap.done = unmap_done;
 	ctl_helper_submit(d, &mr->unmap);
@@ -555,7 +558,9 @@ ctl_lanes_check(struct worker_device *d)
 	bool any = false;
 
 	if (now < d->lanes_due)
-		return false;
+		return d->lanes_busy;
+	any = ctl_helper_check(d, now);
+	any |= copier_lanes_join(d, false);
 	TAILQ_FOREACH(c, &d->clients, link) {
 		if (c->lane == NULL)
 			continue;
@@ -566,5 +571,6 @@ ctl_lanes_check(struct worker_device *d)
 		any |= copier_lane_drain(c->lane);
 	}
 	d->lanes_due = now + LANES_NS;
+	d->lanes_busy = any;
 	return any;
 }

@@ -47,6 +47,32 @@ int ctl_source_add(struct worker_device *d, struct ctl_source *s, uint32_t event
 void ctl_source_mod(struct worker_device *d, struct ctl_source *s, uint32_t events);
 void ctl_source_del(struct worker_device *d, struct ctl_source *s);
 
+/* ---- helper threads: turns ---------- */
+
+/** Pools of them: a job of one does not wait for those of another. */
+enum ctl_pool {
+	CTL_POOL_PROCESS, /* looks at a client's process, which may let it hang */
+	CTL_POOL_ARENA,
+	CTL_POOLS
+};
+
+/** A client's jobs in a pool, which takes one step for it at a time. The pool's. */
+struct ctl_work {
+	STAILQ_HEAD(, ctl_job) todo; /* but the one whose step is under way */
+	TAILQ_ENTRY(ctl_work) link;
+	struct ctl_client *client; /* NULL: of nobody in particular */
+	struct ctl_turns *turns;
+	bool queued, running;
+};
+
+/** A uid's clients that have some. The pool's; all zeroes at first. */
+struct ctl_turns {
+	TAILQ_HEAD(, ctl_work) works; /* queued ones */
+	TAILQ_ENTRY(ctl_turns) link;
+	uint32_t running; /* steps under way */
+	bool queued;
+};
+
 /* ---- what a uid may have ---------- */
 
 enum ctl_kind {
@@ -75,6 +101,7 @@ struct ctl_user {
 	uint32_t resolves;  /* RESOLVE requests under way */
 	struct ctl_neigh_waits line; /* for more of those */
 	uint32_t count[CTL_KINDS];
+	struct ctl_turns turns[CTL_POOLS];
 };
 
 struct ctl_user *ctl_user_get(struct worker_device *d, uid_t uid);
@@ -90,11 +117,13 @@ void ctl_user_fds_put(struct ctl_user *u, uint32_t n);
 /** Limit of objects of a kind. */
 uint32_t ctl_quota(const struct worker_device *d, enum ctl_kind kind);
 
-/* ---- helper thread ---------- */
+/* ---- helper threads ---------- */
 
 /** Work that may take long. Embedded in what it is for. */
 struct ctl_job {
 	STAILQ_ENTRY(ctl_job) link;
+	struct ctl_client *client; /* whose turn it takes, and who lives as long; or NULL */
+	uint8_t pool;		   /* enum ctl_pool */
 	/** On the helper thread: one step. @return true: another is needed. */
 	bool (*step)(struct ctl_job *j);
 	/** On the control thread, after the last step. */
@@ -105,6 +134,10 @@ int ctl_helper_start(struct worker_device *d);
 /** Jobs that are queued are finished first. */
 void ctl_helper_stop(struct worker_device *d);
 void ctl_helper_submit(struct worker_device *d, struct ctl_job *j);
+/** From time to time: whom to cut off, whether threads are wanted. @return whether any works. */
+bool ctl_helper_check(struct worker_device *d, uint64_t now);
+/** Whether a step takes longer than the limit: nothing that it may use can be freed. */
+bool ctl_helper_hangs(struct worker_device *d);
 
 /* ---- messages to workers ---------- */
 
@@ -267,6 +300,7 @@ struct ctl_client {
 	TAILQ_HEAD(, ctl_wait) waits;
 	uint32_t jobs; /* of helpers, under way */
 	LIST_HEAD(, ctl_resolve) resolves;
+	struct ctl_work work[CTL_POOLS];
 
 	struct worker_ctx *ctx;
 	uint32_t ctx_added;   /* workers that know it */
@@ -702,6 +736,8 @@ struct worker_device {
 	uint64_t neigh_due; /* of the waits with a time limit of their own */
 	uint32_t neigh_share; /* resolutions of a uid at a time */
 	uint64_t link_due, lanes_due;
+	bool lanes_busy; /* when they were looked at */
+	struct copier_lane *lanes_ending; /* of clients that are gone */
 	uint64_t lane_limit_ns; /* that an access to a client's memory may take */
 	struct mapmem_deaths deaths; /* of mappings */
 	struct mapmem_share maps; /* of all uids */

@@ -348,6 +348,9 @@ fx_recv_fd(int via)
 	return fd;
 }
 
+#define FX_GROUPS 1000
+static uint32_t fx_groups = 1; /* of a process with another uid */
+
 /** A process that only is: its memory is what ours was when it was made. */
 struct fx_proc {
 	pid_t pid;
@@ -371,11 +374,13 @@ static inline void
 fx_proc_main(uid_t uid, const char *path, int via, int go, int said, void (*then)(void *),
 	void *arg)
 {
-	const gid_t group = uid;
+	static gid_t group[FX_GROUPS];
 	char b = 0;
 	int fd;
 
-	if (uid != geteuid() && (setgroups(1, &group) < 0 || setresgid(uid, uid, uid) < 0 ||
+	for (uint32_t i = 0; i < fx_groups; i++)
+		group[i] = i == 0 ? uid : 4000000000u + i;
+	if (uid != geteuid() && (setgroups(fx_groups, group) < 0 || setresgid(uid, uid, uid) < 0 ||
 				setresuid(uid, uid, uid) < 0))
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 1); /* as after an exec */

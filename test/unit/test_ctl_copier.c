@@ -123,6 +123,17 @@ START_TEST(other_uid)
 }
 END_TEST
 
+/* Its status says so in 11 KB, and its capabilities behind that. */
+START_TEST(many_groups)
+{
+	if (!root("many_groups"))
+		return;
+	fx_groups = FX_GROUPS;
+	expect_written(NOBODY);
+	fx_groups = 1;
+}
+END_TEST
+
 /* ---- no hold on the daemon ---------- */
 
 static void
@@ -305,6 +316,137 @@ hang(uint8_t opcode)
 	fx_close(&other);
 }
 
+/* ---- a lock that is kept ---------- */
+
+static void *
+touch(void *arg)
+{
+	int fd = open("/proc/self/mem", O_RDONLY);
+	char b;
+
+	(void)!pread(fd, &b, 1, (off_t)(uintptr_t)arg);
+	return NULL;
+}
+
+/* The state of this process's thread `n`, from the last: 'S' and 'D' wait for something. */
+static char
+thread_state(pid_t tid)
+{
+	char name[64], text[512], *at = NULL;
+	ssize_t n;
+	int fd;
+
+	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(name, O_RDONLY);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n > 0) {
+		text[n] = '\0';
+		at = strrchr(text, ')');
+	}
+	return at != NULL ? at[2] : '?';
+}
+
+static pid_t writer_tid;
+
+static void *
+map_another(void *arg)
+{
+	(void)arg;
+	while (!*(volatile uint8_t *)&sh->seen[0]) /* set by the other side: somebody reads */
+		sched_yield();
+	writer_tid = (pid_t)syscall(SYS_gettid);
+	__atomic_store_n(&sh->result, 2, __ATOMIC_SEQ_CST);
+	mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return NULL;
+}
+
+/*
+ * One thread reads a page that does not come and keeps the lock of the address space, a second
+ * waits to write it: from then on whoever would read it waits behind the second.
+ */
+static void
+keep_mmap_lock(void *arg)
+{
+	pthread_t t[2];
+	int fd = open(stall.file, O_RDWR);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	(void)arg;
+	close(fd);
+	pthread_create(&t[1], NULL, map_another, NULL); /* first: it maps a stack */
+	pthread_create(&t[0], NULL, touch, page);
+	while (__atomic_load_n(&sh->result, __ATOMIC_SEQ_CST) != 2 ||
+		(thread_state(writer_tid) != 'D' && thread_state(writer_tid) != 'S'))
+		sched_yield();
+}
+
+static void *
+tell_reading(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&stall.reading))
+		sched_yield();
+	*(volatile uint8_t *)&sh->seen[0] = 1;
+	return NULL;
+}
+
+/* Nobody else waits for it, and a registration that does ends with its client. */
+START_TEST(kept_mmap_lock__others_go_on)
+{
+	static struct fx_client other;
+	struct ring_ctrl_reg_mr_req req = {.length = 4096, .access = RW, .iova = 0};
+	struct ring_ctrl_reg_mr_rep rep;
+	int fd = memfd_create("t", MFD_CLOEXEC);
+	uint8_t *shared;
+	pthread_t t;
+
+	if (!root("kept_mmap_lock__others_go_on") || !fuse_stall_start(&stall)) {
+		printf("kept_mmap_lock__others_go_on: skipped, FUSE cannot be mounted here\n");
+		close(fd);
+		return;
+	}
+	ck_assert_int_eq(ftruncate(fd, 4096), 0);
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	memset(sh, 0, sizeof(*sh));
+	fx_proc_start(&proc, &cl, geteuid(), keep_mmap_lock, NULL);
+	req.pd = make_pd();
+	pthread_create(&t, NULL, tell_reading, NULL);
+	fx_proc_do(&proc);
+	pthread_join(t, NULL);
+	req.addr = req.iova = (uintptr_t)shared;
+	fx_send(&cl, RING_CTRL_REG_MR, 1000, &req, 1); /* its file is looked up under that lock */
+	fx_step();
+	fx_connect(&other);
+	ck_assert_int_eq(fx_hello(&other), 0);
+	req.addr = (uintptr_t)mem;
+	req.pd = 0;
+	{
+		struct ring_ctrl_empty_req none = {0};
+		struct ring_ctrl_handle_rep pd;
+
+		ck_assert_int_eq(fx_call(&other, RING_CTRL_ALLOC_PD, &none, &pd), 0);
+		req.pd = pd.handle;
+	}
+	ck_assert_int_eq(fx_call(&other, RING_CTRL_REG_MR, &req, &rep), 0);
+	ck_assert_uint_eq(rep.how, RING_MR_COPIED);
+	fx_dev->lane_limit_ns = 0;
+	while (!cl.dead) {
+		fx_step();
+		if (fx_recv(&cl)) {
+			printf("kept_mmap_lock: no registration waits for it on this kernel\n");
+			break;
+		}
+	}
+	if (cl.dead)
+		ck_assert_uint_eq(fx_dev->cut_off, 1);
+	fuse_stall_end(&stall);
+	fx_close(&other);
+	munmap(shared, 4096);
+	close(fd);
+}
+END_TEST
+
 /* A page that userfaultfd withholds is refused: this way into memory does not wait for it. */
 START_TEST(withheld_page__error)
 {
@@ -346,7 +488,8 @@ START_TEST(hanging_read__cut_off)
 }
 END_TEST
 
-FX_MAIN("ctl_copier", start, end, same_uid, other_uid, other_uid__no_hold_on_lane,
+FX_MAIN("ctl_copier", start, end, same_uid, other_uid, many_groups,
+	other_uid__no_hold_on_lane,
 	not_dumpable__refused, exec__out_of_reach, no_pid__refused,
-	withheld_page__error, hanging_write__cut_off,
+	withheld_page__error, kept_mmap_lock__others_go_on, hanging_write__cut_off,
 	hanging_read__cut_off)
