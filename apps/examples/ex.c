@@ -160,7 +160,14 @@ ex_memory(struct ex_device *d, size_t len, unsigned int access)
 	struct rnic_mr *mr;
 	void *p;
 
-	ex_check(rnic_alloc(d->ctx, len, 4096, &p), "memory");
+	if (!d->private_memory) {
+		ex_check(rnic_alloc(d->ctx, len, 4096, &p), "memory");
+	} else {
+		p = aligned_alloc(4096, (len + 4095) / 4096 * 4096);
+		if (!p)
+			ex_fail("no memory");
+		memset(p, 0, len);
+	}
 	ex_check(rnic_reg_mr(d->pd, p, len, RNIC_ACCESS_LOCAL_WRITE | access, &mr),
 		 "memory region");
 	return mr;
@@ -172,7 +179,10 @@ ex_free(struct ex_device *d, struct rnic_mr *mr)
 	void *p = mr->addr;
 
 	rnic_dereg_mr(mr);
-	rnic_free(d->ctx, p);
+	if (d->private_memory)
+		free(p);
+	else
+		rnic_free(d->ctx, p);
 }
 
 /* ---- connection ---------- */

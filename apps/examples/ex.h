@@ -37,6 +37,7 @@ struct ex_device {
 	union rnic_gid gid;
 	unsigned int port_num;
 	uint8_t gid_index;
+	bool private_memory; /* of ex_memory(); set after ex_open() */
 };
 
 /** gid_index < 0: the first IPv4 address, else the first of any. */
@@ -45,7 +46,7 @@ void ex_open(struct ex_device *d, const char *socket, const char *device, unsign
 void ex_close(struct ex_device *d);
 /** enum rnic_mtu of bytes (0: what the port has). Ends the program when the port has less. */
 uint32_t ex_mtu(const struct ex_device *d, unsigned int bytes);
-/** Zeroed memory that the daemon reaches without a copy, and a region over it. */
+/** Zeroed memory that the daemon reaches without a copy, or private, and a region over it. */
 struct rnic_mr *ex_memory(struct ex_device *d, size_t len, unsigned int access);
 void ex_free(struct ex_device *d, struct rnic_mr *mr);
 

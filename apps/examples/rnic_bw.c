@@ -20,7 +20,7 @@ struct options {
 	unsigned int port, mtu, qps, depth, list, rounds;
 	int gid_index;
 	double seconds;
-	bool verify, once;
+	bool verify, once, private_memory;
 	enum bw_op op[BW_OPS];
 	uint32_t size[MAX_LIST];
 	unsigned int num_ops, num_sizes;
@@ -38,6 +38,7 @@ static const char usage_text[] =
 	"  -D, --seconds=S     duration of each bandwidth test (1)\n"
 	"  -n, --rounds=N      round trips of each latency test (2000)\n"
 	"  -c, --verify        data of its own in each message, every byte compared: slower\n"
+	"  -P, --private       buffers in private memory, which the daemon reaches by copying\n"
 	"  -m, --mtu=N         path MTU in bytes (what the port has)\n"
 	"  -j, --json=FILE     the results, for programs; - is standard output\n"
 	"  -p, --port=N        TCP port (18516)\n"
@@ -184,6 +185,7 @@ client(const struct options *o)
 
 	ex_dial(&e.conn, o->host, o->port);
 	ex_open(&e.dev, o->socket, o->device, 1, o->gid_index);
+	e.dev.private_memory = o->private_memory;
 	n = plan(o, &e.dev, tests);
 	json = open_json(o->json);
 	for (unsigned int i = 0; i < n; i++) {
@@ -230,6 +232,7 @@ attend(const struct options *o, int listener)
 	}
 	close(listener);
 	ex_open(&dev, o->socket, o->device, 1, o->gid_index);
+	dev.private_memory = o->private_memory;
 	bw_serve(&conn, &dev);
 	rnic_close(dev.ctx);
 	if (!o->once)
@@ -303,7 +306,7 @@ static const struct option long_options[] = {
 	{ "rounds", 1, NULL, 'n' },  { "verify", 0, NULL, 'c' },  { "mtu", 1, NULL, 'm' },
 	{ "json", 1, NULL, 'j' },    { "port", 1, NULL, 'p' },	  { "socket", 1, NULL, 'S' },
 	{ "device", 1, NULL, 'd' },  { "gid-idx", 1, NULL, 'g' }, { "once", 0, NULL, '1' },
-	{ "help", 0, NULL, 'h' },    { NULL, 0, NULL, 0 },
+	{ "private", 0, NULL, 'P' },   { "help", 0, NULL, 'h' },    { NULL, 0, NULL, 0 },
 };
 
 static void
@@ -324,6 +327,7 @@ option(struct options *o, int opt, char *arg)
 	case 'S': o->socket = arg; break;
 	case 'd': o->device = arg; break;
 	case 'g': o->gid_index = ex_number("--gid-idx", arg, 0, 255); break;
+	case 'P': o->private_memory = true; break;
 	case '1': o->once = true; break;
 	case 'h': fputs(usage_text, stdout); exit(0);
 	default: fputs(usage_text, stderr); exit(2);
@@ -340,7 +344,7 @@ main(int argc, char **argv)
 
 	ex_program = "rnic_bw";
 	parse_ops(&o, all);
-	while ((opt = getopt_long(argc, argv, "o:s:q:t:l:D:n:cm:j:p:S:d:g:1h", long_options,
+	while ((opt = getopt_long(argc, argv, "o:s:q:t:l:D:n:cPm:j:p:S:d:g:1h", long_options,
 				  NULL)) != -1)
 		option(&o, opt, optarg);
 	if (optind < argc)

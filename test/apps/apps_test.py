@@ -157,6 +157,8 @@ def case_bw(lab):
     for row in rows:
         assert row["messages"] > 0 and row["wrong"] == 0 and row["verified"], row
     lab.run("rnic_bw", "-p", port, "-o", "write", "-s", "1m", "-t", "4096", "127.0.0.1", want=1)
+    lab.run("rnic_bw", "-p", port, "-P", "--verify", "-o", "write,read,send", "-s", "64,64k",
+            "-D", "0.1", "127.0.0.1")
     lab.run("rnic_bw", "-p", port, "-o", "send,read", "-s", "8,4097", "-D", "0.1", "127.0.0.1")
 
 
