@@ -39,6 +39,10 @@ static uint64_t taken[WORDS];
 static uint32_t first_word; /* all before it are full */
 static struct sigaction before;
 
+#define RESERVED 16
+static _Atomic uintptr_t reserve[RESERVED]; /* STEP bytes each, or 0 */
+static _Atomic bool reserve_short;
+
 /* ---- the handler, on the thread that touched it ---------- */
 
 static struct guard *
@@ -73,6 +77,28 @@ died(struct guard *g)
 		(void)!write(d->wake, &one, sizeof(one));
 }
 
+/*
+ * Zero pages of a reserve. Linux ignores MAP_NORESERVE with vm.overcommit_memory=2: at the commit
+ * limit there are no new ones to be had then. These are committed, not present, and moving them
+ * costs nothing. The control thread makes new ones.
+ */
+static bool
+zero_reserved(uintptr_t start, uintptr_t end)
+{
+	for (int i = 0; i < RESERVED && end - start <= STEP; i++) {
+		uintptr_t p = atomic_exchange(&reserve[i], 0);
+
+		if (p == 0)
+			continue;
+		atomic_store(&reserve_short, true);
+		if (end - start < STEP)
+			munmap((void *)(p + (end - start)), STEP - (end - start));
+		return mremap((void *)p, end - start, end - start, MREMAP_MAYMOVE | MREMAP_FIXED,
+			       (void *)start) != MAP_FAILED;
+	}
+	return false;
+}
+
 static bool
 zero(uintptr_t start, uintptr_t end)
 {
@@ -92,7 +118,9 @@ stand_in(const struct guard *g, uintptr_t addr)
 	uint64_t step = atomic_load(&g->step);
 	uintptr_t from = addr & ~(step - 1), to = from + step;
 
-	return zero(from > start ? from : start, to < end ? to : end) || zero(start, end);
+	from = from > start ? from : start;
+	to = to < end ? to : end;
+	return zero(from, to) || zero(start, end) || zero_reserved(from, to);
 }
 
 static void
@@ -109,6 +137,29 @@ handler(int sig, siginfo_t *info, void *context)
 	errno = err;
 }
 
+/* What of it was used. On the control thread. */
+static void
+reserve_fill(void)
+{
+	bool left = false;
+
+	pthread_mutex_lock(&lock);
+	atomic_store(&reserve_short, false);
+	for (int i = 0; i < RESERVED && !left; i++) {
+		void *p;
+
+		if (atomic_load(&reserve[i]) != 0)
+			continue;
+		p = mmap(NULL, STEP, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		left = p == MAP_FAILED; /* at the limit still: at another turn */
+		if (!left)
+			atomic_store(&reserve[i], (uintptr_t)p);
+	}
+	if (left)
+		atomic_store(&reserve_short, true);
+	pthread_mutex_unlock(&lock);
+}
+
 int
 mapmem_sigbus_install(void)
 {
@@ -117,6 +168,7 @@ mapmem_sigbus_install(void)
 
 	if (atomic_exchange(&installed, true))
 		return 0;
+	reserve_fill();
 	sa.sa_sigaction = handler;
 	sigemptyset(&sa.sa_mask);
 	return sigaction(SIGBUS, &sa, &before) < 0 ? -errno : 0;
@@ -216,6 +268,8 @@ mapmem_deaths_take(struct mapmem_deaths *d, void (*died_fn)(void *arg, void *own
 		? atomic_exchange(&d->first, 0)
 		: 0;
 
+	if (atomic_load_explicit(&reserve_short, memory_order_relaxed))
+		reserve_fill();
 	while (i != 0) {
 		void *owner = death_take(&guards[i - 1], &i);
 

@@ -134,6 +134,58 @@ START_TEST(many_groups)
 }
 END_TEST
 
+static void
+protect(void *arg)
+{
+	(void)arg;
+	sh->result = mprotect(mem, LEN, PROT_READ);
+}
+
+/*
+ * Taken write permission from after its registration: as a NIC's writes into pinned pages do, the
+ * copiers' pass what holds for the process's own instructions. A kernel may have been told to
+ * refuse that (proc_mem.force_override). Its own private copy is all that can change.
+ */
+START_TEST(protected_later__written_or_refused)
+{
+	struct ring_ctrl_reg_mr_rep mr;
+	uint32_t status;
+	struct pair p;
+	int fd = memfd_create("t", MFD_CLOEXEC);
+
+	ck_assert_int_eq(ftruncate(fd, LEN), 0);
+	ck_assert_ptr_eq(mmap(mem, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0),
+		mem);
+	fx_proc_start(&proc, &cl, geteuid(), protect, NULL);
+	make_pair(&p);
+	connect_pair(&p);
+	ck_assert_int_eq(reg_mr(p.pd, mem, LEN, RW, &mr), 0);
+	ck_assert_uint_eq(mr.how, RING_MR_COPIED);
+	fx_proc_do(&proc);
+	ck_assert_int_eq(sh->result, 0);
+	status = written(&p, 0, mem, 64, mr.rkey);
+	ck_assert_int_eq(pread(fd, sh->seen, 64, 0), 64);
+	for (int i = 0; i < 64; i++)
+		ck_assert_uint_eq(sh->seen[i], 0); /* the file below is as it was */
+	if (status != 0)
+		printf("protected_later: this kernel refuses it\n");
+	close(fd);
+}
+END_TEST
+
+/* A mapping without the right is not registered for it in the first place. */
+START_TEST(protected_before__refused)
+{
+	struct ring_ctrl_reg_mr_rep mr;
+
+	mprotect(mem, LEN, PROT_READ);
+	fx_connect(&cl);
+	ck_assert_int_eq(fx_hello(&cl), 0);
+	ck_assert_int_eq(reg_mr(make_pd(), mem, LEN, RW, &mr), -EFAULT);
+	mprotect(mem, LEN, PROT_READ | PROT_WRITE);
+}
+END_TEST
+
 /* ---- no hold on the daemon ---------- */
 
 static void
@@ -489,6 +541,7 @@ START_TEST(hanging_read__cut_off)
 END_TEST
 
 FX_MAIN("ctl_copier", start, end, same_uid, other_uid, many_groups,
+	protected_later__written_or_refused, protected_before__refused,
 	other_uid__no_hold_on_lane,
 	not_dumpable__refused, exec__out_of_reach, no_pid__refused,
 	withheld_page__error, kept_mmap_lock__others_go_on, hanging_write__cut_off,

@@ -3,8 +3,11 @@
  * Which memory of a client is mapped here, with which rights, and what happens when it is
  * truncated under us. The source is included for what stands between a check and its use.
  */
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
 #include "ctl_objects.h"
-#include "mapmem.c"
+#include "mapmem_look.c"
 
 #define RW (RING_ACCESS_LOCAL_WRITE | RING_ACCESS_REMOTE_WRITE | RING_ACCESS_REMOTE_READ)
 #define RO RING_ACCESS_REMOTE_READ
@@ -76,7 +79,7 @@ writable_here(ino_t inode)
 	FILE *f = fopen("/proc/self/maps", "r");
 	char line[512];
 	bool yes = false;
-	struct vma v;
+	struct mapmem_vma v;
 
 	while (fgets(line, sizeof(line), f) != NULL)
 		yes |= parse_line(line, &v) && v.inode == inode && v.write;
@@ -205,52 +208,128 @@ END_TEST
 
 /* ---- between the check and the open ---------- */
 
-static struct vma
-line_of(const void *p)
+/* A look at `p` that stands where its path is held and nothing is verified yet. */
+static struct mapmem_look *
+look_to_path(const struct mapmem_req *r, bool lines)
 {
-	FILE *f = fopen("/proc/self/maps", "r");
-	char line[512];
-	struct vma v;
+	struct mapmem_look *l = mapmem_look_new(r);
 
-	while (fgets(line, sizeof(line), f) != NULL) {
-		if (parse_line(line, &v) && v.start == (uintptr_t)p)
-			break;
-	}
-	fclose(f);
-	ck_assert_uint_eq(v.start, (uintptr_t)p);
-	return v;
+	ck_assert_int_eq(mapmem_look_step(l), 1);
+	l->query &= !lines;
+	while (l->phase == LOOK_READ)
+		ck_assert_int_eq(mapmem_look_step(l), 1);
+	ck_assert_int_eq(l->phase, LOOK_VERIFY);
+	ck_assert_uint_eq(l->num, 1);
+	ck_assert_int_ge(l->found[0].path, 0);
+	return l;
 }
 
-START_TEST(remapped_meanwhile__not_opened)
+/* Go on: whether the file can be opened for writing then. */
+static bool
+look_opens(struct mapmem_look *l)
 {
-	int rw = memfd_create("t", MFD_CLOEXEC), other = memfd_create("u", MFD_CLOEXEC), ro, fd;
-	int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int got, fd;
+
+	while ((got = mapmem_look_step(l)) == 1)
+		;
+	ck_assert_int_eq(got, MAPMEM_LOOK_FOUND);
+	fd = mapmem_look_open(&l->found[0], true);
+	if (fd >= 0)
+		close(fd);
+	ck_assert_int_eq(mapmem_look_step(l), 0);
+	mapmem_look_free(l);
+	return fd >= 0;
+}
+
+static void
+remapped(bool lines)
+{
+	int rw = memfd_create("t", MFD_CLOEXEC), other = memfd_create("u", MFD_CLOEXEC), ro;
+	struct mapmem_req r = {.pid = getpid(), .pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+		.uid = geteuid(), .write = true, .len = LEN};
+	struct mapmem_look *l;
 	char name[64];
-	struct vma v;
 	uint8_t *p;
 
-	if (!root("remapped_meanwhile__not_opened"))
-		return;
 	ck_assert_int_eq(ftruncate(rw, LEN) | ftruncate(other, LEN), 0);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", rw);
 	ro = open(name, O_RDONLY | O_CLOEXEC);
 	p = map_fd(rw, PROT_READ | PROT_WRITE, MAP_SHARED);
-	v = line_of(p);
-	fd = open_file(self, &v, true);
-	ck_assert_int_ge(fd, 0);
-	close(fd);
+	r.addr = (uintptr_t)p;
+	ck_assert(look_opens(look_to_path(&r, lines)));
 	/* The same file, now only readable: the line read before does not say so. */
+	l = look_to_path(&r, lines);
 	ck_assert_ptr_eq(mmap(p, LEN, PROT_READ, MAP_SHARED | MAP_FIXED, ro, 0), p);
-	ck_assert_int_eq(open_file(self, &v, true), -1);
+	ck_assert(!look_opens(l));
 	/* Another file. */
+	ck_assert_ptr_eq(mmap(p, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, rw, 0), p);
+	l = look_to_path(&r, lines);
 	ck_assert_ptr_eq(mmap(p, LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, other, 0), p);
-	ck_assert_int_eq(open_file(self, &v, true), -1);
+	ck_assert(!look_opens(l));
+	l = look_to_path(&r, lines);
 	munmap(p, LEN);
-	ck_assert_int_eq(open_file(self, &v, true), -1);
+	ck_assert(!look_opens(l));
+	close(r.pidfd);
 	close(ro);
 	close(rw);
 	close(other);
-	close(self);
+}
+
+START_TEST(remapped_meanwhile__not_opened)
+{
+	if (!root("remapped_meanwhile__not_opened"))
+		return;
+	remapped(false);
+	remapped(true);
+}
+END_TEST
+
+static uint8_t *
+map_many(uint32_t pages);
+
+/* As many steps, and lines in all, as there are mappings and batches: none is of any length. */
+static void
+count_steps(const uint8_t *p, uint32_t pages, bool lines, uint32_t below)
+{
+	struct mapmem_req r = {.pid = getpid(), .pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0),
+		.uid = geteuid(), .addr = (uintptr_t)p, .len = pages * 4096};
+	struct mapmem_look *l = mapmem_look_new(&r);
+	uint32_t steps = 0, found = 0, num;
+	int got = mapmem_look_step(l);
+
+	l->query &= !lines;
+	while (got > 0) {
+		got = mapmem_look_step(l);
+		if (got == MAPMEM_LOOK_FOUND) {
+			mapmem_look_found(l, &num);
+			ck_assert_uint_le(num, BATCH);
+			found += num;
+		}
+		steps++;
+	}
+	ck_assert_int_eq(got, 0);
+	ck_assert_uint_eq(found, pages);
+	ck_assert_uint_le(steps, pages / BATCH * (4 + (below + pages) / LINES + 1) +
+			(below + pages) / LINES + 5);
+	if (lines) /* and it did stop on the way */
+		ck_assert_uint_ge(steps, pages / BATCH * (below / LINES));
+	mapmem_look_free(l);
+	close(r.pidfd);
+}
+
+START_TEST(many_mappings__bounded_steps)
+{
+	const uint32_t pages = 4 * BATCH, below = 8 * LINES;
+	uint8_t *low, *p;
+
+	if (!root("many_mappings__bounded_steps"))
+		return;
+	p = map_many(below + pages); /* in one piece: what is below is below */
+	low = p;
+	p += (size_t)below * 4096;
+	count_steps(p, pages, false, below);
+	count_steps(p, pages, true, below);
+	munmap(low, (size_t)(below + pages) * 4096);
 }
 END_TEST
 
@@ -513,6 +592,44 @@ START_TEST(guard__deleted_before_it_was_told)
 }
 END_TEST
 
+/*
+ * The kernel gives no new private memory (here by a limit; with vm.overcommit_memory=2 at its
+ * own): there are zero pages for the access all the same, and again after the next turn.
+ */
+START_TEST(truncated__no_memory_left)
+{
+	struct mapmem_deaths deaths = {.wake = -1};
+	struct rlimit old, none = {.rlim_cur = 4096};
+	void *owner = NULL;
+
+	getrlimit(RLIMIT_DATA, &old);
+	none.rlim_max = old.rlim_max;
+	for (int i = 0; i < 40; i++) {
+		int fd = memfd_create("t", MFD_CLOEXEC), guard;
+		volatile uint8_t *p;
+		uint8_t was;
+
+		ck_assert_int_eq(ftruncate(fd, LEN), 0);
+		p = map_fd(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+		p[100] = 5;
+		guard = mapmem_guard_add((void *)(uintptr_t)p, LEN, 4096, &owner, &deaths);
+		ck_assert_int_ge(guard, 0);
+		ck_assert_int_eq(ftruncate(fd, 0), 0);
+		setrlimit(RLIMIT_DATA, &none);
+		was = p[100];
+		p[4097] = 7;
+		setrlimit(RLIMIT_DATA, &old);
+		ck_assert_uint_eq(was, 0);
+		ck_assert_uint_eq(p[4097], 7);
+		ck_assert_uint_ne(atomic_load(&deaths.first), 0);
+		mapmem_deaths_take(&deaths, NULL, NULL);
+		mapmem_guard_del(guard);
+		munmap((void *)(uintptr_t)p, LEN);
+		close(fd);
+	}
+}
+END_TEST
+
 /* A fault that is not a client's doing ends the process. */
 START_TEST(other_fault__ends_us)
 {
@@ -533,6 +650,7 @@ END_TEST
 
 FX_MAIN("mapmem", setup, end, unprivileged__file_it_may_only_read, protected__not_written,
 	private__copied, disk_file__copied, sealed, huge_pages, remapped_meanwhile__not_opened,
-	quota__of_its_own, many_mappings__the_rest_by_copiers, remap__refused,
+	many_mappings__bounded_steps, quota__of_its_own, many_mappings__the_rest_by_copiers,
+	remap__refused,
 	truncated__dead_and_refused, truncated__others_are_well, guard__a_step_stands_in,
 	guard__numbers, guard__deleted_before_it_was_told, other_fault__ends_us)
