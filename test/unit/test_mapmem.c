@@ -651,6 +651,6 @@ END_TEST
 FX_MAIN("mapmem", setup, end, unprivileged__file_it_may_only_read, protected__not_written,
 	private__copied, disk_file__copied, sealed, huge_pages, remapped_meanwhile__not_opened,
 	many_mappings__bounded_steps, quota__of_its_own, many_mappings__the_rest_by_copiers,
-	remap__refused,
-	truncated__dead_and_refused, truncated__others_are_well, guard__a_step_stands_in,
-	guard__numbers, guard__deleted_before_it_was_told, other_fault__ends_us)
+	remap__refused, truncated__dead_and_refused, truncated__no_memory_left,
+	truncated__others_are_well, guard__a_step_stands_in, guard__numbers,
+	guard__deleted_before_it_was_told, other_fault__ends_us)
