@@ -286,9 +286,9 @@ post(struct victim *v)
 	wr.wr.rdma.remote_addr = e->peer_addr + slot * SIZE;
 	wr.wr.rdma.rkey = e->peer_rkey;
 	fill(src, v->posted);
+	v->posted_at[slot] = now_ns(CLOCK_MONOTONIC); /* not behind it: we may lose the CPU */
 	ret = rnic_post_send(e->qp, &wr, &bad);
 	if (!ret) {
-		v->posted_at[slot] = now_ns(CLOCK_MONOTONIC);
 		v->busy[slot] = true;
 		v->posted++;
 	}
