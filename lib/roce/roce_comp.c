@@ -296,6 +296,9 @@ comp_accept(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t 
 	wqe->done += len;
 	qp->inflight -= len;
 	qp->una = psn_add(qp->una, 1);
+	if (unlikely((psn_sub(qp->una, wqe->first_psn) & (roce_piece(qp) - 1)) == 0) &&
+	    !psn_after(qp->una, wqe->last_psn))
+		qp->rd_out--; /* a piece of several */
 	counter_add(&r->counter[ROCE_C_RX_BYTES], len);
 	if (psn_after(qp->ack_max, qp->una))
 		comp_ack_before(r, qp, qp->ack_max); /* what an ACK beyond has told already */

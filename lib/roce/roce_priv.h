@@ -134,6 +134,7 @@ struct roce_qp {
 	uint32_t max_inflight; /* bytes */
 	uint16_t parked_port;
 	bool rx_again; /* the head of `waiting` is to be tried again, from the run list */
+	uint8_t piece_shift; /* a READ's pieces: 2^ that many PSNs */
 
 	/* Requester. */
 	struct verbs_wqe *req_wqe; /* that req_psn belongs to; NULL: start another */
@@ -143,7 +144,7 @@ struct roce_qp {
 	uint32_t ssn, lsn; /* of the newest request; limit of the credits */
 	uint32_t ack_max;  /* one past the newest PSN that an ACK has named */
 	uint32_t since_ackreq; /* packets */
-	uint8_t rd_out;	       /* READs and atomics outstanding */
+	uint8_t rd_out;	       /* READs, pieces of one, and atomics outstanding */
 	uint8_t retry_left, rnr_left;
 	bool credit_unlimited;
 	bool req_stopped; /* a request failed: start no other */
@@ -305,6 +306,13 @@ static inline bool
 roce_wqe_holds(const struct verbs_wqe *wqe, uint32_t psn)
 {
 	return psn_sub(psn, wqe->first_psn) <= psn_sub(wqe->last_psn, wqe->first_psn);
+}
+
+/** PSNs of a piece of a READ: each is one to the peer (roce_req.c). */
+static inline uint32_t
+roce_piece(const struct roce_qp *qp)
+{
+	return 1u << qp->piece_shift;
 }
 
 /** Put it on the run list if something held it back. */

@@ -402,6 +402,22 @@ modify_limits(const struct roce *r, struct roce_qp *qp)
 	qp->ack_every = (uint16_t)(cap < 1 ? 1 : cap > ROCE_ACK_EVERY ? ROCE_ACK_EVERY : cap);
 }
 
+/**
+ * Half of the window, so that one piece is under way while the next is asked for; with a depth of
+ * one all of it. READs under way keep their pieces.
+ */
+static void
+modify_pieces(struct roce_qp *qp)
+{
+	uint32_t psns = qp->max_inflight >> qp->mtu_shift;
+
+	if (qp->v.wqe_head)
+		return;
+	if (qp->max_rd_atomic > 1)
+		psns /= 2;
+	qp->piece_shift = (uint8_t)(psns ? 31 - __builtin_clz(psns) : 0);
+}
+
 static void
 modify_apply(const struct roce *r, struct roce_qp *qp, const struct verbs_qp_attr *a, uint32_t mask)
 {
@@ -434,6 +450,8 @@ modify_apply(const struct roce *r, struct roce_qp *qp, const struct verbs_qp_att
 		modify_path(qp);
 	if (mask & VERBS_QP_PATH_MTU)
 		modify_limits(r, qp);
+	if (mask & (VERBS_QP_PATH_MTU | VERBS_QP_MAX_QP_RD_ATOMIC))
+		modify_pieces(qp);
 }
 
 /** As new: PSNs, MSN, message, resources, counters of retries (IBTA 10.3.1: RESET). */

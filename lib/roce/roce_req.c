@@ -352,6 +352,22 @@ req_emit_atomic(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 	roce_tx_close(r, qp, &out, NULL);
 }
 
+/**
+ * A READ longer than a piece is asked for in pieces, each a READ of its own to the peer, to its
+ * MSN and to the depth: a peer sends what it is asked for at once, and a hole at its beginning
+ * would cost all that follows, again and again. Pieces begin where they begin however often they
+ * are asked for, since the peer knows no other.
+ */
+static uint32_t
+req_piece_end(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
+{
+	uint32_t end = psn_sub(psn, wqe->first_psn) | (roce_piece(qp) - 1);
+
+	if (wqe->opcode != RING_WR_RDMA_READ || end >= psn_sub(wqe->last_psn, wqe->first_psn))
+		return wqe->last_psn;
+	return psn_add(wqe->first_psn, end);
+}
+
 /** Send what begins at psn; *last is the newest PSN that it covers. */
 static enum roce_tx_result
 req_emit(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn, uint32_t end,
@@ -361,7 +377,9 @@ req_emit(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 	if (!roce_wqe_has_response(wqe))
 		return req_emit_data(r, qp, wqe, psn);
 	if (wqe->opcode == RING_WR_RDMA_READ) {
-		*last = roce_wqe_holds(wqe, end) ? end : wqe->last_psn;
+		*last = req_piece_end(qp, wqe, psn);
+		if (roce_wqe_holds(wqe, end) && psn_before(end, *last))
+			*last = end;
 		if (psn_before(psn, qp->snd_max) && !psn_before(*last, qp->snd_max))
 			*last = psn_sub(qp->snd_max, 1); /* what was asked for, not more */
 		req_emit_read(r, qp, wqe, psn, *last);
@@ -385,6 +403,10 @@ req_sent(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 		roce_count(r, ROCE_C_RETRANSMIT);
 		qp->cold->retransmits++;
 	} else {
+		if (wqe->opcode == RING_WR_RDMA_READ && psn != wqe->first_psn) {
+			qp->ssn = psn_add(qp->ssn, 1);
+			qp->rd_out++;
+		}
 		qp->snd_max = psn_add(last, 1);
 		qp->inflight += len;
 		if (qp->rtt_at == 0 && !qp->recovering) {
@@ -432,33 +454,15 @@ req_advance(struct roce_qp *qp, struct verbs_wqe *wqe)
 	qp->req_wqe = wqe;
 }
 
-/**
- * A READ longer than the window is asked for in pieces, each a READ of its own to the peer (and
- * to its MSN), when the one before has been answered: a peer sends what it is asked for at once,
- * and a hole at its beginning would cost all that follows, again and again.
- */
-static uint32_t
-req_piece_end(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
-{
-	uint32_t psns = qp->max_inflight >> qp->mtu_shift;
-
-	if (wqe->opcode != RING_WR_RDMA_READ || psn_sub(wqe->last_psn, psn) < psns)
-		return wqe->last_psn;
-	return psns < 2 ? psn : psn_add(psn, psns - 1);
-}
-
-/** Whether a packet that was not sent yet may be. */
+/** Whether a packet that was not sent yet may be: a READ's next piece, while one is under way. */
 static bool
-req_may_send(struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
+req_may_send(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
 {
 	if (!req_window_open(qp))
 		return false;
 	if (wqe->opcode != RING_WR_RDMA_READ || psn == wqe->first_psn)
 		return true;
-	if (psn != qp->una)
-		return false;
-	qp->ssn = psn_add(qp->ssn, 1);
-	return true;
+	return qp->rd_out < qp->max_rd_atomic && psn_sub(psn, qp->una) <= roce_piece(qp);
 }
 
 static enum roce_tx_result
@@ -472,7 +476,7 @@ req_packet(struct roce *r, struct roce_qp *qp)
 		return ROCE_TX_WAIT;
 	if (psn == qp->snd_max && !req_may_send(qp, wqe, psn))
 		return ROCE_TX_WAIT;
-	res = req_emit(r, qp, wqe, psn, req_piece_end(qp, wqe, psn), &last);
+	res = req_emit(r, qp, wqe, psn, wqe->last_psn, &last);
 	if (res != ROCE_TX_SENT && res != ROCE_TX_PARKED)
 		return res;
 	req_sent(r, qp, wqe, psn, last);

@@ -443,7 +443,8 @@ END_TEST
 /* As rxe answers: a READ of the whole would flood us, and begin again at each hole. */
 START_TEST(window__asks_for_a_read_in_pieces)
 {
-	struct wire *w = start((struct wire_params){.max_inflight = 4096, .retry_cnt = 1});
+	struct wire *w = start((struct wire_params){.max_inflight = 4096, .retry_cnt = 1,
+						    .rd_atomic = 1});
 	struct roce_pkt p;
 
 	post_read(w, 8000);
@@ -462,6 +463,56 @@ START_TEST(window__asks_for_a_read_in_pieces)
 	wire_expect(w, ROCE_RC_READ_REQ, 0x105, &p);
 	ck_assert_uint_eq(p.dma_len, 8000 - 4096);
 	wire_expect_none(w);
+	wire_free(w);
+}
+END_TEST
+
+/* With a depth for it the next piece is asked for before the one under way has all come. */
+START_TEST(window__pieces_of_a_read_overlap)
+{
+	struct wire *w = start((struct wire_params){.max_inflight = 4096, .retry_cnt = 7,
+						    .rd_atomic = 2});
+	struct roce_pkt p;
+
+	post_read(w, 7 * 1024);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x101, &p);
+	ck_assert_uint_eq(p.dma_len, 2048);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x103, &p);
+	ck_assert_uint_eq(p.dma_len, 2048);
+	ck_assert_uint_eq(p.va, RADDR + 2048);
+	wire_expect_none(w); /* two are the depth */
+	read_resp(w, ROCE_RC_READ_RESP_FIRST, 0x101, 0, 1024);
+	wire_expect_none(w);
+	read_resp(w, ROCE_RC_READ_RESP_LAST, 0x102, 1024, 1024);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x105, &p);
+	ck_assert_uint_eq(p.dma_len, 2048);
+	/* Nothing more comes: asked for again by the pieces that the peer knows. */
+	wire_wait(w, T(10) + 10000);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x103, &p);
+	ck_assert_uint_eq(p.dma_len, 2048);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x105, &p);
+	ck_assert_uint_eq(p.dma_len, 2048);
+	wire_expect_none(w);
+	read_resp(w, ROCE_RC_READ_RESP_FIRST, 0x103, 2048, 1024);
+	wire_forget(w);
+	read_resp(w, ROCE_RC_READ_RESP_FIRST, 0x105, 4096, 1024); /* 0x104 is lost */
+	wire_expect(w, ROCE_RC_READ_REQ, 0x104, &p);
+	ck_assert_uint_eq(p.dma_len, 1024);
+	ck_assert_uint_eq(p.va, RADDR + 3 * 1024);
+	read_resp(w, ROCE_RC_READ_RESP_ONLY, 0x104, 3 * 1024, 1024);
+	wire_expect(w, ROCE_RC_READ_REQ, 0x107, &p);
+	ck_assert_uint_eq(p.dma_len, 1024);
+	wire_expect_none(w);
+	read_resp(w, ROCE_RC_READ_RESP_LAST, 0x106, 5 * 1024, 1024);
+	post_send(w, 0); /* it counts the pieces: the peer's MSN does */
+	wire_forget(w);
+	wire_no_cqe(w);
+	read_resp(w, ROCE_RC_READ_RESP_ONLY, 0x107, 6 * 1024, 1024);
+	wire_cqe(w, WC_SUCCESS);
+	ck_assert_uint_eq(((struct roce_qp *)w->qp)->rd_out, 0);
+	ck_assert_mem_eq(w->mem + 16384, data, 7 * 1024);
+	wire_ack(w, 0x108, ACK31, 6);
+	wire_cqe(w, WC_SUCCESS);
 	wire_free(w);
 }
 END_TEST
@@ -692,6 +743,7 @@ main(void)
 	tcase_add_test(c, window__caps_what_is_in_flight);
 	tcase_add_test(c, window__caps_empty_packets);
 	tcase_add_test(c, window__asks_for_a_read_in_pieces);
+	tcase_add_test(c, window__pieces_of_a_read_overlap);
 	tcase_add_loop_test(c, work__completions_of_one_packet, 0, 3);
 	tcase_add_test(c, work__response_behind_many);
 	tcase_add_loop_test(c, response__bad_length_and_type, 0, 2);
