@@ -253,25 +253,23 @@ pool_check(struct pool *p, uint64_t now, uint64_t limit)
 	return busy;
 }
 
+/* Of arenas no step hangs: it looks at no process, and one thread does. */
 bool
 ctl_helper_check(struct worker_device *d, uint64_t now)
 {
-	bool busy = false;
-
-	for (int i = 0; i < CTL_POOLS; i++)
-		busy |= pool_check(&d->helper->pool[i], now, d->lane_limit_ns);
-	return busy;
+	return pool_check(&d->helper->pool[CTL_POOL_PROCESS], now, d->lane_limit_ns);
 }
 
 bool
 ctl_helper_hangs(struct worker_device *d)
 {
+	const struct pool *p = &d->helper->pool[CTL_POOL_PROCESS];
 	uint64_t now = ctl_now(d);
 	bool hangs = false;
 
 	pthread_mutex_lock(&d->helper->lock);
-	for (int i = 0; i < CTL_POOLS * THREADS; i++) {
-		const struct helper_thread *t = &d->helper->pool[i / THREADS].thread[i % THREADS];
+	for (int i = 0; i < THREADS; i++) {
+		const struct helper_thread *t = &p->thread[i];
 
 		hangs |= t->at != NULL && now > t->since && now - t->since > d->lane_limit_ns;
 	}

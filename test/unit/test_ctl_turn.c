@@ -226,7 +226,7 @@ END_TEST
 
 /* ---- unmapping ---------- */
 
-/* A job that keeps the helper until it is let go. */
+/* A job that keeps the helper that unmaps until it is let go. */
 struct stall {
 	struct ctl_job job;
 	int fd[2];
@@ -252,7 +252,8 @@ stall_done(struct worker_device *d, struct ctl_job *j)
 static void
 stall_begin(struct stall *s)
 {
-	*s = (struct stall){.job = {.step = stall_step, .done = stall_done}};
+	*s = (struct stall){.job = {.pool = CTL_POOL_ARENA, .step = stall_step,
+		.done = stall_done}};
 	ck_assert_int_eq(pipe2(s->fd, O_CLOEXEC), 0);
 	ctl_helper_submit(fx_dev, &s->job);
 }
