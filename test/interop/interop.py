@@ -158,12 +158,17 @@ class Proc:
 
 
 class Capture:
-    """tcpdump on one device of the namespace, from when the object exists."""
+    """tcpdump on one device of the namespace, from when the object exists.
+
+    The snapshot is a frame and no more: the kernel's ring has slots of that size, and with
+    tcpdump's own 256 KiB only 500 of them, which is too few when tcpdump has to wait for a CPU.
+    """
 
     def __init__(self, net, dev, path, expression='udp port 4791'):
         self.path = pathlib.Path(path)
-        self.proc = Proc(net, ['tcpdump', '-Z', 'root', '-q', '-i', dev, '-s', '0', '-B', '131072',
-                               '--immediate-mode', '-U', '-w', self.path, expression])
+        self.proc = Proc(net, ['tcpdump', '-Z', 'root', '-q', '-i', dev, '-s', net.mtu + 64,
+                               '-B', '131072', '--immediate-mode', '-U', '-w', self.path,
+                               expression])
         self.dropped = 0
         self.proc.wait_line('listening on')
 

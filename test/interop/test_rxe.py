@@ -9,7 +9,7 @@ client and as initiator and as responder, IPv4 and IPv6, path MTU 1024 and 4096.
 of ours is checked (icrc_check, tshark) and rxe's kernel must not have seen a bad ICRC.
 brief is what CI runs: 60 transfers. matrix is all of it, case by case; a case that fails does
 not keep the others from running. With --log each case and transfer is noted in FILE, and a run
-that was ended goes on after the cases that the log has, if it is of the same programs.
+of the same programs that was ended, or in which a case failed, goes on with what is left.
 """
 import argparse
 import hashlib
@@ -174,9 +174,9 @@ class Log:
         ident = hashlib.sha256(b''.join(pathlib.Path(p).read_bytes() for p in programs)).hexdigest()
         if self.path and self.path.exists():
             lines = self.path.read_text().splitlines()
-            if f'programs: {ident}' in lines and not any(x.startswith('end: ') for x in lines):
+            if f'programs: {ident}' in lines and 'end: 0 failed' not in lines:
                 self.done = {x[3:].rsplit(': ', 1)[0] for x in lines if x.startswith('ok ')}
-                self.add(f'resumed: {len(self.done)} cases are done')
+                self.add(f'resumed: {len(self.done)} cases are done; tests of {commit()}')
                 return
             self.path.unlink()
         self.add('SPDX-License-Identifier: BSD-3-Clause\n'
