@@ -211,6 +211,12 @@ class Victim:
             return self.cond.wait_for(lambda: len(self.rates) >= goal or "END" in self.lines,
                                       timeout) and len(self.rates) >= goal
 
+    def wait_ran(self, since, n, timeout=WAIT):
+        """Until there are n intervals since that moment (ns) in which both ran."""
+        with self.cond:
+            self.cond.wait_for(lambda: len(self.between(since, sys.maxsize)) >= n or
+                               "END" in self.lines, timeout)
+
     def between(self, since, until):
         """The intervals between two moments (ns) in which the victim and the worker ran."""
         return [r for r in self.rates if since <= r.begin and r.end <= until and

@@ -151,6 +151,9 @@ def judge(kills, least):
             slots[slot].append(part)
     whole = [w for w in (k.whole() for k in kills) if w is not None]
     pause = max(r.pause for k in kills for r in k.seen)
+    if len(whole) < max(1, len(kills) / 4):
+        yield f"only {len(whole)} windows in which the victim and the worker ran"
+        return
     print(f"the victim's rate after a kill as a part of that before it, medians: whole windows of "
           f"{SLOTS * INTERVAL_MS} ms {statistics.median(whole):.2f} ({min(whole):.2f} to "
           f"{max(whole):.2f}); each {INTERVAL_MS} ms "
@@ -158,8 +161,6 @@ def judge(kills, least):
           + f"; longest pause with a CPU {pause:.0f} ms")
     if 0 in whole:
         yield "the victim stood still for a whole window after a kill"
-    if len(whole) < len(kills) / 4:
-        yield f"only {len(whole)} windows in which the victim and the worker ran"
     if too_low(whole, least) or any(too_low(s, least) for s in slots):
         yield f"the victim's rate falls below {least:.0%} after kills"
     if pause > PAUSE_MS:
@@ -167,13 +168,18 @@ def judge(kills, least):
 
 
 def one_stop(place, victim, pair, seconds):
-    """Stop one of a pair; the daemon serves its memory and its QP meanwhile, it is no error."""
+    """
+    Stop one of a pair; the daemon serves its memory and its QP meanwhile, it is no error. Where
+    others have the CPUs it stays stopped for longer, until there is something to judge.
+    """
     stopped, peer = pair
     before = time.monotonic_ns()
     Kill.wait(place, victim, 2 * SLOTS)
+    victim.wait_ran(before, SLOTS)
     os.kill(stopped.proc.pid, signal.SIGSTOP)
     began = time.monotonic_ns()
     threading.Event().wait(seconds)
+    victim.wait_ran(began, SLOTS)
     ended = time.monotonic_ns()
     if peer.lines:
         place.fatal(f"a stopped application's peer suffered: {peer.lines}")
@@ -181,17 +187,20 @@ def one_stop(place, victim, pair, seconds):
     if not stopped.wait_rates(2) or stopped.lines:
         place.fatal(f"after SIGCONT: {stopped.lines}")
     Kill.wait(place, victim, 2 * SLOTS)
+    victim.wait_ran(ended, SLOTS)
+    done = time.monotonic_ns()
+    for v in pair:
+        v.end()
     rates = [[per_second([r]) for r in victim.between(*span)] for span in (
-        (before, began), (began, ended), (ended, time.monotonic_ns()))]
+        (before, began), (began, ended), (ended, done))]
     if not all(rates):
         return "the victim and the worker did not run"
     beside = max(1, min(statistics.median(rates[0]), statistics.median(rates[2])))
     parts = [r / beside for r in rates[1]]
     served = sum(r.writes for r in peer.rates if began <= r.begin and r.end <= ended)
-    print(f"beside an application stopped for {seconds} s: {statistics.median(parts):.2f} of the "
-          f"victim's rate in the middle; its peer made {served} WRITEs to its memory")
-    for v in pair:
-        v.end()
+    print(f"beside an application stopped for {(ended - began) / 1e9:.1f} s: "
+          f"{statistics.median(parts):.2f} of the victim's rate in the middle; its peer made "
+          f"{served} WRITEs to its memory")
     if not served:
         return "a stopped application's memory is not served"
     return f"the victim's rate fell below {place.a.least:.0%}" \
