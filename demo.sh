@@ -45,7 +45,9 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+bold= plain=
+[ ! -t 1 ] || bold=$'\033[1m' plain=$'\033[0m'
+say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
 die() { echo "demo.sh: $*" >&2; exit 1; }
 
 # Before root is asked for: the build tree stays the caller's.
