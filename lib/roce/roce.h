@@ -115,6 +115,7 @@ struct roce_config {
 	uint32_t max_rx_held;	  /* receive mbufs that this engine may hold in all */
 	uint32_t max_rx_held_qp;  /* and for one QP */
 	uint32_t max_inflight;	  /* bytes unacknowledged of one QP; 0: the default */
+	uint32_t max_reap; /* requests that a QP completes in one go; 0: the default, 256 */
 	uint32_t strict_responder : 1; /* tests: go-back-N receiver, keeps nothing out of order */
 	uint32_t go_back_n : 1;	       /* tests: the sender never resends selectively */
 };

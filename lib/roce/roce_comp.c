@@ -80,7 +80,7 @@ static enum comp_acked
 comp_ack_before(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	struct verbs_wqe *wqe = qp->v.wqe_head;
-	uint32_t left = ROCE_REAP;
+	uint32_t left = r->cfg.max_reap;
 
 	for (; wqe && psn_before(qp->una, psn); wqe = wqe->next) {
 		if (unlikely(left-- == 0)) {
@@ -195,13 +195,22 @@ roce_comp_resume(struct roce *r, struct roce_qp *qp)
 	comp_progress(r, qp, old);
 }
 
+/** As long as the peer says, from now: each of its refusals asks for the whole of it. */
+static void
+comp_rnr_wait(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
+{
+	roce_timer_set(r, qp, ROCE_T_RNR, r->now + roce_rnr_ns(p->syndrome & ROCE_SYN_VALUE));
+}
+
 static void
 comp_rnr(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 {
 	roce_count(r, ROCE_C_RNR_RCVD);
 	qp->cold->rnrs_rcvd++;
-	if (qp->rnr_wait && p->psn == qp->cold->rnr_psn)
-		return; /* the same refusal, told twice */
+	if (qp->rnr_wait && p->psn == qp->cold->rnr_psn) {
+		comp_rnr_wait(r, qp, p); /* of one sent again meanwhile: no retry more */
+		return;
+	}
 	if (qp->rnr_left == 0) {
 		roce_count(r, ROCE_C_RNR_RETRY_EXCEEDED);
 		roce_comp_fatal(r, qp, WC_RNR_RETRY_EXC_ERR);
@@ -213,7 +222,7 @@ comp_rnr(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 	qp->cold->rnr_psn = p->psn;
 	qp->rtt_at = 0;
 	roce_timer_stop(qp, ROCE_T_ACK);
-	roce_timer_set(r, qp, ROCE_T_RNR, r->now + roce_rnr_ns(p->syndrome & ROCE_SYN_VALUE));
+	comp_rnr_wait(r, qp, p);
 	roce_recovery_go_back(r, qp, p->psn);
 }
 
@@ -362,7 +371,7 @@ comp_atomic(struct roce *r, struct roce_rx *rx, struct verbs_wqe *wqe)
 
 	memcpy(at, &rx->p.orig, sizeof(rx->p.orig));
 	res = comp_place(r, rx, wqe, at, sizeof(rx->p.orig));
-	if (unlikely(rx->qp->rx_again)) /* and back: it will be parsed again */
+	if (unlikely(rx->qp->waiting.head == rx->m)) /* and back: it will be parsed again */
 		roce_atomack_emit(at, rx->p.orig);
 	return res;
 }
@@ -385,12 +394,13 @@ comp_in_order(struct roce *r, struct roce_rx *rx, struct verbs_wqe *wqe)
 }
 
 static enum roce_rx_result
-comp_early(struct roce *r, struct roce_rx *rx)
+comp_early(struct roce *r, struct roce_rx *rx, const struct verbs_wqe *wqe)
 {
 	struct roce_qp *qp = rx->qp;
 	bool kept = !r->cfg.go_back_n && roce_hold_insert(r, qp, &qp->early, rx);
 
 	roce_count(r, kept ? ROCE_C_OOO_KEPT : ROCE_C_OOO_DROPPED);
+	comp_remember_ack(qp, wqe->first_psn); /* the SENDs and WRITEs before it: 9.7.5.1.2 */
 	roce_recovery_missing(r, qp, rx->p.psn);
 	return kept ? ROCE_RX_KEPT : ROCE_RX_FREE;
 }
@@ -413,7 +423,7 @@ comp_data(struct roce *r, struct roce_rx *rx)
 	if (unlikely(got == COMP_MORE))
 		return comp_later(r, rx);
 	if (rx->p.psn != qp->una)
-		return comp_early(r, rx);
+		return comp_early(r, rx, wqe);
 	return comp_in_order(r, rx, wqe);
 }
 

@@ -35,6 +35,8 @@ roce_create(const struct roce_config *cfg, uint64_t now)
 	if (r == NULL)
 		return NULL;
 	r->cfg = *cfg;
+	if (cfg->max_reap == 0)
+		r->cfg.max_reap = ROCE_REAP;
 	r->w = cfg->verbs;
 	r->tx_data_off = sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(cfg->tx_pool) +
 			 RTE_PKTMBUF_HEADROOM;

@@ -182,6 +182,11 @@ roce_rx_resume(struct roce *r, struct roce_qp *qp)
 
 	qp->rx_again = false;
 	roce_comp_resume(r, qp);
+	/* What was kept behind a hole that filled meanwhile: nobody else would come for it. */
+	if (unlikely(qp->early.head != NULL) && qp->v.state != RING_QPS_ERR)
+		roce_comp_drain(r, qp);
+	if (unlikely(qp->behind_hole.head != NULL) && qp->v.state != RING_QPS_ERR)
+		roce_resp_drain(r, qp);
 	while (qp->waiting.head && qp->placing == NULL && !qp->rx_again) {
 		roce_hold_pop(r, qp, &qp->waiting, &rx);
 		if (!verbs_qp_may_receive(qp->v.state) ||

@@ -36,7 +36,7 @@
 #define ROCE_PKT_COST 64u /* bytes that a packet counts for beside its payload */
 #define ROCE_PSN_WINDOW ((1u << 23) - 1) /* PSNs outstanding: they must stay comparable */
 #define ROCE_FLUSH_CQES 64	       /* completions of one turn in ERR */
-#define ROCE_REAP 256u		       /* requests that one packet completes; then a turn each */
+#define ROCE_REAP 256u		       /* default of max_reap */
 #define ROCE_LOCAL_POLL_NS UINT64_C(20000)
 #define ROCE_NEIGH_RETRY_NS UINT64_C(10000000)
 #define ROCE_RETRY_FOREVER 7	       /* of rnr_retry; 7 of retry_cnt means seven */

@@ -80,6 +80,7 @@ void
 roce_recovery_go_back(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	qp->resend = false;
+	qp->cold->sel_psn = qp->cold->sel_end = psn; /* what was chosen before is no more */
 	roce_req_set(qp, psn);
 	verbs_run_add(r->w, &qp->v);
 }
@@ -93,11 +94,35 @@ recovery_send_alone(struct roce *r, struct roce_qp *qp, uint32_t psn, uint32_t e
 	verbs_run_add(r->w, &qp->v);
 }
 
+/** Whether psn is the first that was not sent again with the hole: of a READ all is. */
+static bool
+recovery_is_next(const struct roce_qp *qp, uint32_t psn)
+{
+	const struct roce_qp_cold *cold = qp->cold;
+
+	if (!qp->recovering)
+		return false;
+	return psn == psn_add(qp->nak_psn, 1) ||
+	       (cold->sel_psn == qp->nak_psn && psn == psn_add(cold->sel_end, 1));
+}
+
+/** The missing responses from psn on have been asked for, and are on their way perhaps. */
+static bool
+recovery_asked(const struct roce_qp *qp, uint32_t psn)
+{
+	const struct roce_qp_cold *cold = qp->cold;
+
+	if (!qp->recovering)
+		return false;
+	return psn == qp->nak_psn ||
+	       psn_sub(psn, cold->sel_psn) <= psn_sub(cold->sel_end, cold->sel_psn);
+}
+
 void
 roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	bool again = qp->recovering && qp->nak_psn == psn;
-	bool next = qp->recovering && psn_add(qp->nak_psn, 1) == psn;
+	bool next = recovery_is_next(qp, psn);
 	struct verbs_wqe *wqe;
 
 	if (again || !recovery_charge_hole(r, qp))
@@ -120,8 +145,8 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 void
 roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto)
 {
-	if (qp->recovering && qp->nak_psn == qp->una)
-		return; /* asked for already */
+	if (recovery_asked(qp, qp->una))
+		return;
 	roce_count(r, ROCE_C_IMPLIED_NAK);
 	if (!recovery_charge_hole(r, qp))
 		return;
@@ -162,6 +187,18 @@ roce_recovery_progress(struct roce *r, struct roce_qp *qp, uint32_t old_una)
 	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
 }
 
+/**
+ * Our own application's memory does not come: a message of ours stands half sent, a response
+ * behind which nothing is sent is not read yet, or the answer may be here behind a placement.
+ * No fault of the peer's, and sending again would not help.
+ */
+static bool
+recovery_ours(const struct roce_qp *qp)
+{
+	return qp->placing || qp->rx_again || (qp->v.flags & VERBS_QP_WANTS(VERBS_POOL_IO)) ||
+	       (qp->parked && !qp->parked_ready);
+}
+
 void
 roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 {
@@ -171,12 +208,7 @@ roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 		return;
 	if (qp->una == qp->snd_max && !(qp->neigh_wait && roce_req_has_work(qp)))
 		return;
-	/*
-	 * A message stands half sent, or the answer may be here behind a placement, since our own
-	 * application's memory does not come: no fault of the peer's.
-	 */
-	if (qp->placing || qp->rx_again || (qp->v.flags & VERBS_QP_WANTS(VERBS_POOL_IO)) ||
-	    (qp->parked && !qp->parked_ready && !qp->parked_response)) {
+	if (recovery_ours(qp)) {
 		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
 		return;
 	}
@@ -195,6 +227,17 @@ roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 	roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
 }
 
+/** Of a READ what is missing, up to the first response that was kept. */
+static uint32_t
+recovery_probe_end(const struct roce_qp *qp, const struct verbs_wqe *wqe)
+{
+	if (!roce_wqe_has_response(wqe))
+		return qp->una;
+	if (qp->early.head && psn_after(roce_hold_psn(&qp->early), qp->una))
+		return psn_sub(roce_hold_psn(&qp->early), 1);
+	return wqe->last_psn;
+}
+
 void
 roce_recovery_probe(struct roce *r, struct roce_qp *qp)
 {
@@ -207,12 +250,11 @@ roce_recovery_probe(struct roce *r, struct roce_qp *qp)
 	wqe = roce_wqe_find(qp, qp->una);
 	if (wqe == NULL)
 		return;
-	if (qp->placing || qp->rx_again) {
+	if (recovery_ours(qp)) {
 		roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
 		return;
 	}
 	qp->probes++;
-	recovery_send_alone(r, qp, qp->una,
-			    roce_wqe_has_response(wqe) ? wqe->last_psn : qp->una);
+	recovery_send_alone(r, qp, qp->una, recovery_probe_end(qp, wqe));
 	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
 }

@@ -431,8 +431,10 @@ req_resend(struct roce *r, struct roce_qp *qp)
 		wqe = roce_wqe_find(qp, qp->cold->sel_psn);
 	if (wqe && wqe->tstate == ROCE_WQE_OPEN && psn_before(qp->cold->sel_psn, qp->snd_max)) {
 		res = req_emit(r, qp, wqe, qp->cold->sel_psn, qp->cold->sel_end, &last);
-		if (res == ROCE_TX_SENT || res == ROCE_TX_PARKED)
+		if (res == ROCE_TX_SENT || res == ROCE_TX_PARKED) {
 			req_sent(r, qp, wqe, qp->cold->sel_psn, last);
+			qp->cold->sel_end = last; /* a READ's piece, not all of it */
+		}
 	}
 	if (res != ROCE_TX_WAIT)
 		qp->resend = false;

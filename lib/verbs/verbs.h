@@ -94,6 +94,7 @@ struct verbs_share {
 	uint32_t used[VERBS_POOLS];
 	/* QPs that got none and wait for their turn, by run_next and run_prev */
 	struct verbs_qp *wait_head, *wait_tail;
+	uint8_t wants; /* VERBS_QP_WANTS() that any of them has had since there are some */
 	TAILQ_ENTRY(verbs_share) link; /* on the worker's list, while QPs wait */
 	struct counter refused[VERBS_POOLS];
 };

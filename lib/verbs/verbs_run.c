@@ -44,6 +44,7 @@ starve_link(struct verbs_worker *w, struct verbs_qp *qp)
 	struct verbs_share *s = qp->share;
 
 	qp->flags |= VERBS_QP_STARVED;
+	s->wants |= qp->flags & VERBS_QP_WANTS_ANY;
 	qp->run_next = NULL;
 	qp->run_prev = s->wait_tail;
 	if (s->wait_head == NULL) {
@@ -71,6 +72,7 @@ starve_unlink(struct verbs_worker *w, struct verbs_qp *qp)
 		qp->run_next->run_prev = qp->run_prev;
 	qp->flags &= (uint8_t)~(VERBS_QP_STARVED | VERBS_QP_WANTS_ANY);
 	if (s->wait_head == NULL) {
+		s->wants = 0;
 		TAILQ_REMOVE(&w->starved, s, link);
 		w->num_starved--;
 	}
@@ -83,32 +85,37 @@ verbs_starve(struct verbs_worker *w, struct verbs_qp *qp, enum verbs_pool pool)
 	counter_inc(&w->counter[pool == VERBS_POOL_IO ? VERBS_C_IO_EMPTY : VERBS_C_SHADOW_EMPTY]);
 	counter_inc(&qp->share->refused[pool]);
 	qp->flags |= (uint8_t)VERBS_QP_WANTS(pool);
-	if (!qp->on_run_list && !(qp->flags & VERBS_QP_STARVED))
+	if (qp->flags & VERBS_QP_STARVED)
+		qp->share->wants |= (uint8_t)VERBS_QP_WANTS(pool);
+	else if (!qp->on_run_list)
 		starve_link(w, qp);
 }
 
-static bool
-starve_may_end(const struct verbs_worker *w, const struct verbs_qp *qp)
+/** VERBS_QP_WANTS() of the pools that would give the share another one. */
+static uint8_t
+starve_may(const struct verbs_worker *w, const struct verbs_share *s)
 {
-	const uint32_t *by_it = qp->share->used;
 	const uint32_t used[] = {w->shadows_used, w->blocks_used, w->ios_used};
 	const uint32_t total[] = {w->shadows, w->blocks, w->ios};
+	uint8_t may = 0;
 
 	for (unsigned int p = 0; p < VERBS_POOLS; p++)
-		if ((qp->flags & VERBS_QP_WANTS(p)) && verbs_share_may(by_it[p], used[p], total[p]))
-			return true;
-	return false;
+		if (verbs_share_may(s->used[p], used[p], total[p]))
+			may |= (uint8_t)VERBS_QP_WANTS(p);
+	return may & s->wants;
 }
 
 /** The share's next few; those for whom there is nothing go to its end. */
 static void
 starve_serve(struct verbs_worker *w, struct verbs_share *s)
 {
-	for (unsigned int i = 0; i < STARVED_QPS && s->wait_head; i++) {
+	uint8_t may = starve_may(w, s);
+
+	for (unsigned int i = 0; may != 0 && i < STARVED_QPS && s->wait_head; i++) {
 		struct verbs_qp *qp = s->wait_head;
 		uint8_t wants = qp->flags & VERBS_QP_WANTS_ANY;
 
-		if (starve_may_end(w, qp)) {
+		if (wants & may) {
 			verbs_run_add(w, qp);
 		} else {
 			starve_unlink(w, qp);

@@ -367,8 +367,7 @@ ctl_qp_free(struct ctl_qp *qp)
 
 	if (qp->neigh != NULL)
 		net_neigh_put(qp->neigh);
-	free(roce_qp_take_garbage(qp->vqp));
-	roce_qp_free(qp->vqp);
+	roce_qp_free(qp->vqp); /* and what is left of its garbage */
 	qpn_retire(c->dev, qp);
 	ctl_bell_put(c, qp->bell);
 	ctl_mem_free(&qp->queues);

@@ -67,9 +67,11 @@ static void
 made(struct ctl_qp_op *op)
 {
 	struct ctl_qp *qp = op->qp;
+	void *garbage;
 
 	remember(qp, op);
-	free(roce_qp_take_garbage(qp->vqp));
+	while ((garbage = roce_qp_take_garbage(qp->vqp)) != NULL)
+		free(garbage);
 	if (op->has_neigh) {
 		struct net_neigh *old = qp->neigh;
 

@@ -287,22 +287,48 @@ qp_unbind(struct worker *w, struct worker_msg *m)
 	w->unbinding = m;
 }
 
-unsigned int
-worker_mail_unbind(struct worker *w)
+/**
+ * Whether anything of the worker's still counts for the context: an access that its QPs have
+ * left behind counts until the copier gives it back, from a lane that may be another client's.
+ */
+static bool
+ctx_in_use(const struct worker *w, const struct worker_ctx *ctx)
 {
-	struct worker_msg **at = &w->unbinding, *m;
-	unsigned int n = 0;
+	const struct verbs_share *s = &ctx->at[w->id].share;
+
+	for (unsigned int p = 0; p < VERBS_POOLS; p++)
+		if (s->used[p] != 0)
+			return true;
+	return false;
+}
+
+static void
+ctx_del(struct worker *w, struct worker_msg *m)
+{
+	worker_ctx_del(w, m->ctx);
+	if (!ctx_in_use(w, m->ctx)) {
+		reply(w, m, 0);
+		return;
+	}
+	m->next = w->leaving;
+	w->leaving = m;
+}
+
+/** Answer those of a list that wait for nothing any more. */
+static void
+answer_done(struct worker *w, struct worker_msg **at)
+{
+	struct worker_msg *m;
 
 	while ((m = *at) != NULL) {
-		if (!roce_qp_idle(m->qp.qp)) {
+		if (m->type == WORKER_MSG_CTX_DEL ? ctx_in_use(w, m->ctx)
+						  : !roce_qp_idle(m->qp.qp)) {
 			at = &m->next;
 			continue;
 		}
 		*at = m->next;
 		reply(w, m, 0);
-		n++;
 	}
-	return n;
 }
 
 /** The first ring of this worker's end, or the next one after a resize. */
@@ -395,8 +421,8 @@ handle(struct worker *w, struct worker_msg *m)
 		worker_ctx_add(w, m->ctx);
 		break;
 	case WORKER_MSG_CTX_DEL:
-		worker_ctx_del(w, m->ctx);
-		break;
+		ctx_del(w, m);
+		return;
 	case WORKER_MSG_BELL_CHUNK:
 		bell_chunk(w, m);
 		return;
@@ -456,7 +482,9 @@ worker_mail(struct worker *w)
 		handle(w, m[i]);
 	worker_count(w, WORKER_C_MAIL, n);
 	if (unlikely(w->unbinding != NULL))
-		worker_mail_unbind(w);
+		answer_done(w, &w->unbinding);
+	if (unlikely(w->leaving != NULL))
+		answer_done(w, &w->leaving);
 	return n;
 }
 

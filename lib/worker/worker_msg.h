@@ -22,7 +22,7 @@ struct worker_ctx;
 enum worker_msg_type {
 	/* control -> worker, each answered with the same message */
 	WORKER_MSG_CTX_ADD,	/* a context: its bells and words */
-	WORKER_MSG_CTX_DEL,	/* forget it; its QPs were removed before */
+	WORKER_MSG_CTX_DEL,	/* forget it; answered when nothing counts for it */
 	WORKER_MSG_BELL_CHUNK,	/* a further chunk of its bells */
 	WORKER_MSG_QP_BIND,	/* the QP is this worker's from now on; then as QP_MODIFY */
 	WORKER_MSG_QP_MODIFY,

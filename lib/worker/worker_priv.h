@@ -116,6 +116,7 @@ struct worker {
 	TAILQ_HEAD(, worker_late) late;	  /* no message was free */
 	TAILQ_HEAD(, worker_channel_at) due; /* more than a loop writes */
 	struct worker_msg *unbinding;	  /* wait for roce_qp_idle() */
+	struct worker_msg *leaving;	  /* contexts whose share is still in use */
 	struct worker_msg *quiescing;	  /* answered after the quiescent point */
 
 	struct worker_own_msg *own_memory;
@@ -175,8 +176,6 @@ void worker_mbox_flush(struct worker *w);
 unsigned int worker_mail(struct worker *w);
 /** After the quiescent point. */
 void worker_mail_quiesced(struct worker *w);
-/** QPs whose foreign accesses have come back meanwhile. @return how many are answered. */
-unsigned int worker_mail_unbind(struct worker *w);
 
 /* worker_ctx.c */
 void worker_ctx_add(struct worker *w, struct worker_ctx *ctx);

@@ -425,6 +425,8 @@ node_engine_new(struct sim_node *n)
 		/* in every second node a window from a packet or two on */
 		.max_inflight = sim_between(&s->rng, 0, 1) *
 				sim_between(&s->rng, 256, 512u << rng_below(&s->rng, 8)),
+		/* in some, completions that take turns */
+		.max_reap = sim_between(&s->rng, 0, 1) * sim_between(&s->rng, 1, 8),
 		.quiesce_start = other_quiesce_start, .quiesced = other_quiesced, .ctx = n,
 	};
 

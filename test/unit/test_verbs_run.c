@@ -186,6 +186,27 @@ START_TEST(starved__goes_and_comes)
 }
 END_TEST
 
+/** A look in vain leaves those that wait as they are, however much there is that nobody wants. */
+START_TEST(starved__looks_in_vain)
+{
+	struct verbs_share s[2];
+	struct rx *x = starved_new(s);
+	struct verbs_qp *first = s[0].wait_head, *second = first->run_next;
+
+	x->w.ios = x->w.blocks = 4;
+	x->qp[3].share = &s[0];
+	verbs_starve(&x->w, &x->qp[3], VERBS_POOL_WQE); /* of three, eight steps move the first */
+	for (int i = 0; i < 2; i++) {
+		ck_assert_str_eq(run_starved(x), "");
+		ck_assert_ptr_eq(s[0].wait_head, first);
+		ck_assert_ptr_eq(first->run_next, second);
+	}
+	verbs_starve(&x->w, second, VERBS_POOL_IO); /* while it waits already */
+	ck_assert_str_eq(run_starved(x), "B");
+	rx_free(x);
+}
+END_TEST
+
 START_TEST(add__idempotent)
 {
 	struct rx *x = rx_new();
@@ -549,7 +570,7 @@ START_TEST(threads__no_post_is_lost)
 END_TEST
 
 UNIT_MAIN("verbs_run", starved__each_context_in_its_turn, starved__goes_and_comes,
-	  add__idempotent, round__shares_are_bytes, round__no_saving_up,
+	  starved__looks_in_vain, add__idempotent, round__shares_are_bytes, round__no_saving_up,
 	  full__keeps_its_turn_and_share, round__added_ones_wait, remove__in_a_step,
 	  remove__and_add_again, round__random, leave__sees_what_was_posted,
 	  leave__receives_and_missing_queues, threads__no_post_is_lost)

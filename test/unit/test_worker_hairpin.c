@@ -612,8 +612,48 @@ START_TEST(unbind__waits_for_a_copier__reset)
 }
 END_TEST
 
+/**
+ * A QP leaves an access behind that reads for it: nothing of the application's waits for that.
+ * Its context does, for whose share it counts until the copier, perhaps another client's, is
+ * through with it.
+ */
+START_TEST(ctx_del__waits_for_a_copier)
+{
+	struct worker_msg m = {.type = WORKER_MSG_CTX_DEL};
+	struct end a, b;
+
+	fx_start(&f, 1);
+	f.s.io_submit = hold_io;
+	add_context();
+	make_end(&a, 0);
+	make_end(&b, 0);
+	make_foreign(&a);
+	b.bell_slot++;
+	to_rtr(&a, b.qpn);
+	to_rts(&a);
+	post(&a, RING_WR_RDMA_WRITE, &b, 8);
+	for (int i = 0; i < TURNS && held == NULL; i++)
+		worker_poll(f.s.worker[0]);
+	ck_assert_ptr_nonnull(held);
+	unbind(&a);
+	m.ctx = ctx;
+	ck_assert(worker_send(f.s.worker[0], &m));
+	for (int i = 0; i < 100; i++)
+		worker_poll(f.s.worker[0]);
+	ck_assert_ptr_null(fx_told(&f));
+	ck_assert_uint_eq(ctx->at[0].share.used[VERBS_POOL_IO], 1);
+	io_returns(0);
+	ck_assert_ptr_eq(fx_told(&f), &m);
+	ck_assert_int_eq(m.status, 0);
+	unbind(&b);
+	drop_context();
+	fx_stop(&f);
+}
+END_TEST
+
 UNIT_MAIN("worker_hairpin", hairpin__two_workers, hairpin__one_worker,
 	  hairpin__acknowledged_before_the_qp_goes, invalidate__local_waits_for_the_other_worker,
 	  invalidate__by_the_peer_waits_for_the_other_worker, invalidate__waits_for_no_sleeper,
 	  invalidate__at_once_where_there_is_one_worker, unbind__waits_for_a_copier__destroy,
-	  unbind__waits_for_a_copier__reset, hairpin__handed_over_by_the_engine, hairpin__full_ring)
+	  unbind__waits_for_a_copier__reset, ctx_del__waits_for_a_copier,
+	  hairpin__handed_over_by_the_engine, hairpin__full_ring)

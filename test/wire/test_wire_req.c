@@ -332,47 +332,6 @@ START_TEST(ROCE_C_68__two_naks_one_retry)
 }
 END_TEST
 
-START_TEST(recovery__peer_that_keeps)
-{
-	struct wire *w = start((struct wire_params){.retry_cnt = 7});
-	struct roce_qp_info info;
-
-	for (uint32_t i = 0; i < 4; i++)
-		post_write(w, 8);
-	for (uint32_t i = 0; i < 4; i++)
-		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101 + i, NULL);
-	wire_ack(w, 0x102, ROCE_NAK_PSN_SEQ, 2);
-	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x102, NULL);
-	wire_expect_none(w); /* that one alone */
-	wire_ack(w, 0x104, ACK31, 5);
-	roce_qp_get_info(w->qp, &info);
-	ck_assert(info.keeps_out_of_order);
-	wire_expect_none(w);
-	wire_free(w);
-}
-END_TEST
-
-START_TEST(recovery__peer_that_drops)
-{
-	struct wire *w = start((struct wire_params){.retry_cnt = 7});
-	struct roce_qp_info info;
-
-	for (uint32_t i = 0; i < 4; i++)
-		post_write(w, 8);
-	for (uint32_t i = 0; i < 4; i++)
-		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101 + i, NULL);
-	wire_ack(w, 0x102, ROCE_NAK_PSN_SEQ, 2);
-	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x102, NULL);
-	wire_expect_none(w);
-	wire_ack(w, 0x102, ACK31, 3); /* and no further */
-	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x103, NULL);
-	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x104, NULL);
-	roce_qp_get_info(w->qp, &info);
-	ck_assert(!info.keeps_out_of_order);
-	wire_free(w);
-}
-END_TEST
-
 START_TEST(fence__waits_for_reads)
 {
 	struct wire *w = start((struct wire_params){0});
@@ -513,77 +472,6 @@ START_TEST(window__pieces_of_a_read_overlap)
 	ck_assert_mem_eq(w->mem + 16384, data, 7 * 1024);
 	wire_ack(w, 0x108, ACK31, 6);
 	wire_cqe(w, WC_SUCCESS);
-	wire_free(w);
-}
-END_TEST
-
-/* ---- what one packet may cost ---------- */
-
-static unsigned int
-count_cqes(struct wire *w)
-{
-	unsigned int n = 0;
-
-	for (; ring_cq_peek(&w->cons); n++)
-		wire_cqe(w, WC_SUCCESS);
-	return n;
-}
-
-/* Many requests end by one packet: a part of them at once, the others when the QP has its turn. */
-START_TEST(work__completions_of_one_packet)
-{
-	struct wire *w = start((struct wire_params){.timeout = 14, .retry_cnt = 7});
-	struct roce_pkt p = {.opcode = ROCE_RC_ACK, .psn = 0x101 + 600, .syndrome = ACK31,
-			     .msn = 602};
-	unsigned int n;
-
-	for (uint32_t i = 0; i < 600; i++) {
-		wire_post(w, RING_WR_RDMA_WRITE, 0, 0, 0, RADDR, RKEY);
-		wire_forget(w);
-	}
-	wire_post(w, _i == 2 ? RING_WR_RDMA_READ : RING_WR_RDMA_WRITE, 0, 0, 0, RADDR, RKEY);
-	wire_forget(w);
-	if (_i == 1)
-		p.syndrome = ROCE_NAK_PSN_SEQ;
-	if (_i == 2)
-		p.opcode = ROCE_RC_READ_RESP_ONLY;
-	wire_pkt_only(w, p, NULL, 0);
-	n = count_cqes(w);
-	ck_assert_uint_le(n, 256);
-	ck_assert_uint_gt(n, 0);
-	wire_go(w);
-	ck_assert_uint_eq(n + count_cqes(w), _i == 1 ? 600 : 601);
-	if (_i == 1)
-		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101 + 600, NULL);
-	wire_expect_none(w);
-	ck_assert_uint_eq(wire_counter(w, ROCE_C_IMPLIED_NAK), 0);
-	wire_free(w);
-}
-END_TEST
-
-/* A response is looked for among the READs, not among all that the QP has started. */
-START_TEST(work__response_behind_many)
-{
-	struct wire *w = start((struct wire_params){.retry_cnt = 7});
-	struct roce_pkt p = {.opcode = ROCE_RC_READ_RESP_ONLY, .psn = 0x103, .msn = 4,
-			     .syndrome = ACK31};
-	struct verbs_wqe *next;
-
-	wire_post(w, RING_WR_RDMA_READ, 0, 8, 0, RADDR, RKEY);
-	wire_post(w, RING_WR_RDMA_WRITE, 0, 8, 0, RADDR, RKEY);
-	wire_post(w, RING_WR_RDMA_READ, 8, 8, 0, RADDR, RKEY);
-	next = w->qp->wqe_head->next;
-	w->qp->wqe_head->next = (struct verbs_wqe *)(uintptr_t)8; /* who goes there crashes */
-	wire_pkt_only(w, p, data, 8);
-	wire_pkt_only(w, p, data, 8);
-	w->qp->wqe_head->next = next;
-	p.psn = 0x101;
-	p.msn = 2;
-	wire_pkt(w, p, data, 8);
-	ck_assert_uint_eq(count_cqes(w), 1);
-	wire_forget(w);
-	wire_ack(w, 0x102, ACK31, 3);
-	ck_assert_uint_eq(count_cqes(w), 2); /* the WRITE, and what was kept */
 	wire_free(w);
 }
 END_TEST
@@ -736,16 +624,12 @@ main(void)
 	tcase_add_test(c, ROCE_C_43__credits);
 	tcase_add_test(c, ROCE_C_44__drain);
 	tcase_add_test(c, ROCE_C_68__two_naks_one_retry);
-	tcase_add_test(c, recovery__peer_that_keeps);
-	tcase_add_test(c, recovery__peer_that_drops);
 	tcase_add_test(c, fence__waits_for_reads);
 	tcase_add_test(c, depth__stalls);
 	tcase_add_test(c, window__caps_what_is_in_flight);
 	tcase_add_test(c, window__caps_empty_packets);
 	tcase_add_test(c, window__asks_for_a_read_in_pieces);
 	tcase_add_test(c, window__pieces_of_a_read_overlap);
-	tcase_add_loop_test(c, work__completions_of_one_packet, 0, 3);
-	tcase_add_test(c, work__response_behind_many);
 	tcase_add_loop_test(c, response__bad_length_and_type, 0, 2);
 	tcase_add_test(c, gather__bad_key_fails_in_its_turn);
 	tcase_add_loop_test(c, gather__foreign_memory, 0, 2);

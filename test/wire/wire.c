@@ -248,8 +248,8 @@ wire_engine(struct wire *w, const struct wire_params *p)
 		.verbs = &w->vw, .qpns = w->qpns, .tx = w->txs, .num_ports = 1,
 		.tx_pool = w->pool, .max_rx_held = 256,
 		.max_rx_held_qp = or_default(p->max_rx_held_qp, 64),
-		.max_inflight = p->max_inflight, .strict_responder = p->strict,
-		.go_back_n = p->go_back_n,
+		.max_inflight = p->max_inflight, .max_reap = p->max_reap,
+		.strict_responder = p->strict, .go_back_n = p->go_back_n,
 	};
 
 	w->r = roce_create(&cfg, w->now);

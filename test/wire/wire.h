@@ -37,7 +37,7 @@
 struct wire_params {
 	uint32_t qpn, dest_qpn, sq_psn, rq_psn, mtu, access;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic, dest_rd_atomic;
-	uint32_t max_inflight, max_rx_held_qp, flow_label;
+	uint32_t max_inflight, max_reap, max_rx_held_qp, flow_label;
 	const char *us, *peer; /* addresses */
 	bool strict, go_back_n, credits; /* credits: an RQ of its own, else the SRQ's code 31 */
 	bool stop_at_rtr;
