@@ -22,6 +22,25 @@ wait_state(struct hx_qp *q, uint32_t state)
 	return atomic_load(&q->daemon->state) == state;
 }
 
+/*
+ * One WRITE more, until it is completed: a tail that goes back over a request which the worker
+ * has not taken yet is no fault, it only withdraws that.
+ */
+static void
+wait_taken(struct hx_qp *q)
+{
+	struct ring_wqe w = hx_write(&rig, 0, 65536, 8);
+	uint32_t index = q->sq.tail;
+	uint64_t end = hx_now_ms() + HX_WAIT_MS;
+	struct ring_cqe c;
+
+	hx_post(&rig, q, &w);
+	while (hx_now_ms() < end && atomic_load(&q->daemon->state) != RING_QPS_ERR)
+		if (hx_poll_wait(&rig.h, &rig.cq, &c, 10) == 0 && c.wqe_index == index &&
+		    (c.qpn_status & 0xffffff) == q->qpn && !(atomic_load(&c.tag) & RING_CQE_RECV))
+			return;
+}
+
 /* A tail that cannot be puts the QP into error, and no other. */
 static void
 ring_tail(struct hostile *t)
@@ -35,6 +54,7 @@ ring_tail(struct hostile *t)
 			return;
 		hostile_traffic(t, &rig, 16);
 		q = &rig.qp[hostile_below(t, 2)];
+		wait_taken(q);
 		atomic_store(&q->client->sq_tail, q->sq.tail + jumps[i]);
 		hx_ring(&rig.h, q);
 		if (!wait_state(q, RING_QPS_ERR))
