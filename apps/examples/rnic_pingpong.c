@@ -21,7 +21,7 @@ struct pingpong {
 	struct rnic_mr *send, *recv;
 	/* options */
 	const char *host, *socket, *device;
-	unsigned int tcp_port, ib_port, mtu, size, rx_depth, iters, sl;
+	unsigned int tcp_port, ib_port, mtu, size, rx_depth, iters, sl, timeout;
 	int gid_index;
 	bool events, check;
 	/* progress */
@@ -41,6 +41,7 @@ static const char usage_text[] =
 	"  -r, --rx-depth=N   receives posted at once (500)\n"
 	"  -n, --iters=N      exchanges (1000)\n"
 	"  -l, --sl=N         service level (0)\n"
+	"  -t, --timeout=N    local ACK timeout, 4.096 us * 2^N; 0: none (14)\n"
 	"  -e, --events       sleep on completion events instead of polling\n"
 	"  -g, --gid-idx=N    index of the own GID (the first IPv4 address)\n"
 	"  -c, --chk          compare all data\n"
@@ -184,6 +185,7 @@ join(struct pingpong *p)
 
 	path.mtu = ex_mtu(&p->dev, p->mtu);
 	path.sl = (uint8_t)p->sl;
+	path.timeout = (uint8_t)p->timeout;
 	if (p->host) {
 		ex_dial(&p->conn, p->host, p->tcp_port);
 	} else {
@@ -202,7 +204,7 @@ static const struct option long_options[] = {
 	{ "ib-port", 1, NULL, 'i' },  { "size", 1, NULL, 's' },	  { "mtu", 1, NULL, 'm' },
 	{ "rx-depth", 1, NULL, 'r' }, { "iters", 1, NULL, 'n' },  { "sl", 1, NULL, 'l' },
 	{ "events", 0, NULL, 'e' },   { "gid-idx", 1, NULL, 'g' }, { "chk", 0, NULL, 'c' },
-	{ "help", 0, NULL, 'h' },     { NULL, 0, NULL, 0 },
+	{ "timeout", 1, NULL, 't' },  { "help", 0, NULL, 'h' },	   { NULL, 0, NULL, 0 },
 };
 
 static void
@@ -218,6 +220,7 @@ option(struct pingpong *p, int opt, const char *arg)
 	case 'r': p->rx_depth = ex_number("--rx-depth", arg, 2, 16384); break;
 	case 'n': p->iters = ex_number("--iters", arg, 1, UINT32_MAX); break;
 	case 'l': p->sl = ex_number("--sl", arg, 0, 15); break;
+	case 't': p->timeout = ex_number("--timeout", arg, 0, 31); break;
 	case 'e': p->events = true; break;
 	case 'g': p->gid_index = ex_number("--gid-idx", arg, 0, 255); break;
 	case 'c': p->check = true; break;
@@ -230,11 +233,12 @@ int
 main(int argc, char **argv)
 {
 	struct pingpong p = { .tcp_port = 18515, .ib_port = 1, .mtu = 1024, .size = 4096,
-			      .rx_depth = 500, .iters = 1000, .gid_index = -1 };
+			      .rx_depth = 500, .iters = 1000, .timeout = 14, .gid_index = -1 };
 	int opt;
 
 	ex_program = "rnic_pingpong";
-	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:eg:ch", long_options, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:t:eg:ch", long_options,
+				  NULL)) != -1)
 		option(&p, opt, optarg);
 	if (optind < argc)
 		p.host = argv[optind++];

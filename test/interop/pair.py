@@ -19,6 +19,7 @@ import interop
 
 LIMIT = 300     # seconds; a guest without KVM on a busy host does some 4 MB/s
 PORT = 18515
+PATIENT = ('-t', '17')  # 8 times 0.5 s: a busy host's guest is paused for more than 8 times 67 ms
 
 Programs = collections.namedtuple('Programs', 'rnicd rnicctl pingpong ops')
 
@@ -120,7 +121,8 @@ class Pair:
         iters = iters or (1 if size > 1 << 20 else 3)
         server = role == 'server'
         common = f'-n {iters} -s {size} -m {self.path_mtu}'
-        mine = [self.programs.pingpong, '-c', *common.split(), '-g', self.our_gid(family), *ours]
+        mine = [self.programs.pingpong, '-c', *common.split(), *PATIENT,
+                '-g', self.our_gid(family), *ours]
         guest = f'ibv_rc_pingpong -g {self.gid[family]} {common} {theirs} PEER'
         p, log = self.joined(mine + ([] if server else [self.guest.ip]), guest, server)
         self.judge(f'pingpong as {role}, {family}, {size} bytes', p, log)
@@ -130,7 +132,7 @@ class Pair:
     def ops(self, role, tcp, family, ops, ours=(), theirs=''):
         """rnic_ops against peer-qp. Every byte is compared on both sides."""
         server, initiator = tcp == 'server', role == 'initiator'
-        common = f'-M {self.path_mtu} -t 17'    # 0.5 s: a guest on a busy host is paused
+        common = f'-M {self.path_mtu} {" ".join(PATIENT)}'
         mine = [self.programs.ops, *common.split(), '-g', self.our_gid(family), *ours]
         mine += ['-s'] if server else ['-c', self.guest.ip]
         guest = f'peer-qp {common} -g {self.gid[family]} {theirs} '
