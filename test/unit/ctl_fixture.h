@@ -42,13 +42,13 @@ fx_eal(void)
 {
 	static char argv0[] = "test", a1[] = "--no-pci", a2[] = "--no-huge", a3[] = "-m",
 		    a4[] = "256", a5[] = "--no-shconf", a6[] = "--log-level=4", a7[] = "-l",
-		    a8[] = "0";
-	static char *argv[] = {argv0, a1, a2, a3, a4, a5, a6, a7, a8, NULL};
+		    a8[] = "0", a9[] = "--no-telemetry"; /* its socket's place is everyone's */
+	static char *argv[] = {argv0, a1, a2, a3, a4, a5, a6, a7, a8, a9, NULL};
 	const char *why = NULL;
 	struct pmd_port_config cfg = {.ethdev = PMD_PORT_LOOP, .num_queues = FX_WORKERS};
 
 	/* Not in a test yet: no ck_assert. */
-	if (rte_eal_init(9, argv) < 0)
+	if (rte_eal_init(10, argv) < 0)
 		exit(EXIT_FAILURE);
 	fx_pool = rte_pktmbuf_pool_create("fx", 8191, 0, 0, 4608, SOCKET_ID_ANY);
 	cfg.rx_pool = fx_pool;
