@@ -33,6 +33,7 @@
 LOG_TYPE_DEFINE(ctl_log, lib.worker.ctl, NOTICE);
 
 #define EVENTS 64
+#define ACCEPTS 16 /* a turn */
 #define POLL_NS UINT64_C(1000000)	  /* while something is polled for */
 #define TIMEWAIT_NS UINT64_C(4000000000)  /* a QPN's: longer than packets live */
 #define ACCEPT_NS UINT64_C(100000000)	  /* without descriptors, until accept() is tried again */
@@ -76,12 +77,16 @@ struct ctl_listener {
 static void
 listener_ready(struct worker_device *d, struct ctl_source *s, uint32_t events)
 {
-	int fd;
+	int fd = 0;
 
 	(void)events;
-	while ((fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-		ctl_client_new(d, fd);
-	if (errno == EAGAIN || errno == ECONNABORTED)
+	for (int i = 0; i < ACCEPTS && fd >= 0; i++) {
+		fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0)
+			ctl_client_new(d, fd);
+	}
+	/* Who waits there still is told of in the next turn. */
+	if (fd >= 0 || errno == EAGAIN || errno == ECONNABORTED)
 		return;
 	LOG_LIMITED(&d->accept_failed, ctl_log, WARNING, "accept: %s", strerror(errno));
 	/* Who waits there keeps the socket readable, and us awake, until there is a descriptor. */
@@ -297,7 +302,7 @@ wait_ms(struct worker_device *d, int timeout_ms, bool polling)
 		due = d->accept_due;
 	if (polling && now + POLL_NS < due)
 		due = now + POLL_NS;
-	if (!TAILQ_EMPTY(&d->reap) || !TAILQ_EMPTY(&d->ready))
+	if (!TAILQ_EMPTY(&d->reap) || !TAILQ_EMPTY(&d->ready) || ctl_neigh_untold(d))
 		return 0;
 	ms = due <= now ? 0 : (due - now + 999999) / 1000000;
 	return timeout_ms < 0 || ms < (uint64_t)timeout_ms ? (int)(ms < 1000 ? ms : 1000)

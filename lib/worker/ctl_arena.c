@@ -235,6 +235,8 @@ arena_new(struct ctl_client *c, unsigned int kind, uint64_t need)
 	uint64_t size;
 	int err;
 
+	if (need > d->cfg.quota_arena_bytes)
+		return -EDQUOT;
 	if (c->user->bytes > d->cfg.quota_arena_bytes || need > limit) {
 		/* Perhaps a program is started again, and its last run still being taken down. */
 		c->user->waits |= c->user->dying != 0;

@@ -178,7 +178,7 @@ ctl_resolves_cancel(struct ctl_client *c)
 	struct ctl_resolve *s;
 
 	while ((s = LIST_FIRST(&c->resolves)) != NULL) {
-		ctl_neigh_cancel(&s->wait);
+		ctl_neigh_cancel(c->dev, &s->wait);
 		resolve_end(s, -ECONNRESET);
 	}
 }

@@ -280,6 +280,29 @@ identify_groups(struct ctl_client *c, int fd)
 	return 0;
 }
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+/*
+ * Of the process that connected, or -errno. By its number alone it may be another's already that
+ * has the number now.
+ */
+static int
+peer_pidfd(int fd, pid_t pid)
+{
+	socklen_t len = sizeof(int);
+	int pidfd = -1;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+		return pidfd;
+	if (errno == ENOPROTOOPT)
+		pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	else if (errno == EINVAL)
+		errno = ESRCH; /* how 6.5 says that it is no more */
+	return pidfd >= 0 ? pidfd : -errno;
+}
+
 /* Who it is, as the kernel says. A pid of 0 is one that has no name in our pid namespace. */
 static int
 identify(struct ctl_client *c, int fd)
@@ -293,11 +316,13 @@ identify(struct ctl_client *c, int fd)
 	c->uid = cred.uid;
 	c->gid = cred.gid;
 	if (c->pid != 0)
-		c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	if (c->pid != 0 && c->pidfd < 0 && errno == ESRCH)
+		c->pidfd = peer_pidfd(fd, c->pid);
+	if (c->pidfd == -ESRCH)
 		return -ESRCH; /* it is no more */
-	if (c->pidfd < 0)
+	if (c->pidfd < 0) {
 		c->pid = 0;
+		c->pidfd = -1;
+	}
 	c->proc.fd = c->pidfd;
 	c->proc.ready = proc_ready;
 	return identify_groups(c, fd);
@@ -366,6 +391,7 @@ ctl_client_new(struct worker_device *d, int fd)
 	return 0;
 del_sock:
 	ctl_source_del(d, &c->sock);
+	ctl_user_fds_put(c->user, own_fds(d));
 put_user:
 	ctl_user_put(c->user);
 close_pidfd:
@@ -485,6 +511,25 @@ user_relieved(struct worker_device *d, struct ctl_user *u)
 	}
 }
 
+/* It is no longer one whose going its uid may wait for. */
+static void
+undying(struct ctl_client *c)
+{
+	if (!c->hangs)
+		c->user->dying--;
+	c->hangs = true;
+	user_relieved(c->dev, c->user);
+}
+
+/* Nobody can say when it goes, if ever: who waits for what it has is refused. */
+void
+ctl_client_hangs(struct ctl_client *c, const char *why)
+{
+	ctl_client_kill(c, why);
+	if (!c->hangs)
+		undying(c);
+}
+
 static void
 client_free(struct ctl_client *c)
 {
@@ -498,8 +543,7 @@ client_free(struct ctl_client *c)
 	copier_lane_put(c->lane);
 	ctl_map_fini(&c->mems);
 	ctl_user_fds_put(c->user, own_fds(d));
-	c->user->dying--;
-	user_relieved(d, c->user);
+	undying(c);
 	ctl_user_put(c->user);
 	if (c->pidfd >= 0)
 		close(c->pidfd);

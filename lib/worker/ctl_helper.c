@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Helper threads: they do what may take long, in steps. Two pools, so that no arena waits behind
- * a registration. In each the uids take turns, a uid's clients theirs, a client's jobs theirs: a
- * step a turn. A step that looks at a client's process may hang for as long as that process
+ * a registration. In each the uids take turns, a uid's clients theirs, a step a turn; a client's
+ * jobs are done one after another, so that what a job holds while it is under way is held once a
+ * client. A step that looks at a client's process may hang for as long as that process
  * likes (it can keep its mmap lock): another thread is started then, and after the limit the
  * client is cut off; the thread ends when the step returns. The control thread hands jobs over
  * and takes them back under a mutex that nobody holds for longer than that.
@@ -81,11 +82,14 @@ work_add(struct pool *p, struct ctl_work *w)
 }
 
 static void
-job_add(struct ctl_work *w, struct ctl_job *j)
+job_add(struct ctl_work *w, struct ctl_job *j, bool begun)
 {
 	if (STAILQ_EMPTY(&w->todo))
 		STAILQ_INIT(&w->todo);
-	STAILQ_INSERT_TAIL(&w->todo, j, link);
+	if (begun)
+		STAILQ_INSERT_HEAD(&w->todo, j, link);
+	else
+		STAILQ_INSERT_TAIL(&w->todo, j, link);
 }
 
 /* The next job, taken out, and whose it is. */
@@ -135,7 +139,7 @@ job_run(struct helper_thread *t, struct ctl_job *j, struct ctl_work *w)
 	w->running = false;
 	w->turns->running--;
 	if (more)
-		job_add(w, j);
+		job_add(w, j, true);
 	work_add(p, w);
 	if (!more) {
 		STAILQ_INSERT_TAIL(&h->done, j, link);
@@ -249,7 +253,7 @@ pool_check(struct pool *p, uint64_t now, uint64_t limit)
 		(void)thread_start(p); /* tried again if it fails */
 	pthread_mutex_unlock(&p->h->lock);
 	for (unsigned int i = 0; i < n; i++)
-		ctl_client_kill(hung[i], "lets a look at its memory hang");
+		ctl_client_hangs(hung[i], "lets a look at its memory hang");
 	return busy;
 }
 
@@ -364,7 +368,7 @@ ctl_helper_submit(struct worker_device *d, struct ctl_job *j)
 		w->client = j->client;
 		w->turns = &j->client->user->turns[j->pool];
 	}
-	job_add(w, j);
+	job_add(w, j, false);
 	work_add(p, w);
 	pthread_cond_signal(&p->wake);
 	pthread_mutex_unlock(&h->lock);

@@ -24,7 +24,6 @@ struct reg_job {
 	struct ctl_mr *replaces; /* REREG_MR */
 	struct mapmem *map;
 	struct copier_lane *lane; /* made for this */
-	bool need_lane;		  /* the client has none */
 	bool unmap;		  /* it has failed: give the mappings back */
 	bool entered;		  /* reg_enter() was there */
 	int status;
@@ -156,8 +155,10 @@ reg_step(struct ctl_job *j)
 		return r->map != NULL;
 	}
 	r->status = mapmem_step(r->map);
-	if (r->status == 0 && mapmem_has_foreign(r->map) && r->need_lane)
+	if (r->status == 0 && mapmem_has_foreign(r->map) && !r->client->lane_made) {
 		r->lane = reg_lane(r->client, &r->status);
+		r->client->lane_made = r->lane != NULL;
+	}
 	r->unmap = r->status < 0;
 	return r->status == 1 || r->unmap;
 }
@@ -169,10 +170,6 @@ reg_foreign(struct ctl_client *c, struct reg_job *r)
 	uint32_t num;
 	int err;
 
-	if (c->lane == NULL) {
-		c->lane = r->lane;
-		r->lane = NULL;
-	}
 	r->mr->how = mapmem_has_foreign(r->map) ? RING_MR_COPIED : RING_MR_MAPPED;
 	segs = mapmem_segs(r->map, &num);
 	err = reg_finish(c, r->mr, r->replaces, segs, num,
@@ -185,10 +182,37 @@ reg_foreign(struct ctl_client *c, struct reg_job *r)
 	return err;
 }
 
+/*
+ * One more to be looked at. It may be many steps until it is entered, and as many as the uid may
+ * have regions can be on their way: each is counted from here on.
+ */
+static int
+reg_get(struct ctl_client *c)
+{
+	int err = c->registering == 0 ? ctl_user_fds(c->dev, c->user, MAPMEM_FDS) : 0;
+
+	if (err < 0)
+		return err;
+	c->registering++;
+	c->user->registering++;
+	return 0;
+}
+
+static void
+reg_put(struct ctl_client *c)
+{
+	c->user->registering--;
+	if (--c->registering == 0)
+		ctl_user_fds_put(c->user, MAPMEM_FDS);
+}
+
 static void
 reg_enter(struct ctl_client *c, struct reg_job *r)
 {
 	r->entered = true;
+	reg_put(c);
+	if (r->lane != NULL)
+		c->lane = r->lane; /* the next ones' too, whatever becomes of this one */
 	r->mr->pd->o.refs--; /* held for the job */
 	if (c->state == CTL_CLIENT_DYING)
 		r->status = -ECONNRESET;
@@ -218,7 +242,6 @@ reg_done(struct worker_device *d, struct ctl_job *j)
 	}
 	c->jobs--;
 	err = r->status;
-	copier_lane_put(r->lane);
 	if (err == -EPERM || err == -EACCES)
 		LOG_LIMITED(&c->logged, ctl_log, NOTICE,
 			"context %u: memory of process %d cannot be opened as uid %u: it is "
@@ -246,6 +269,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 		.deaths = &c->dev->deaths,
 	};
 	struct reg_job *r;
+	int err;
 
 	if (c->pid == 0) {
 		LOG_LIMITED(&c->logged, ctl_log, NOTICE,
@@ -258,15 +282,17 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 	if (r == NULL)
 		return -ENOMEM;
 	r->map = mapmem_new(&req);
-	if (r->map == NULL) {
+	err = r->map != NULL ? reg_get(c) : -ENOMEM;
+	if (err < 0) {
+		if (r->map != NULL)
+			mapmem_free_step(r->map); /* nothing is mapped yet: all of it */
 		free(r);
-		return -ENOMEM;
+		return err;
 	}
 	r->job.client = c;
 	r->job.step = reg_step;
 	r->job.done = reg_done;
 	r->client = c;
-	r->need_lane = c->lane == NULL;
 	r->mr = mr;
 	r->replaces = replaces;
 	r->e = e;
@@ -286,14 +312,29 @@ range_ok(uint64_t addr, uint64_t length, uint64_t iova, uint32_t access)
 	return (access & MR_ZERO_BASED) ? iova == 0 : iova + length >= iova;
 }
 
+/* Those that are still looked at are as good as there. */
+static int
+reg_room(const struct ctl_client *c)
+{
+	const struct ctl_user *u = c->user;
+
+	if ((uint64_t)u->count[CTL_MR] + u->registering >= ctl_quota(c->dev, CTL_MR))
+		return -EDQUOT;
+	return ctl_obj_room(c, CTL_MR);
+}
+
 /* Takes the region over in every case. 0, -errno or CTL_LATER. */
 static int
 reg_start(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, struct ctl_elem e,
 	void *rep)
 {
 	struct mr_seg seg = {.length = mr->length, .kind = MR_SEG_DIRECT};
-	int err;
+	int err = reg_room(c);
 
+	if (err < 0) {
+		free(mr);
+		return err;
+	}
 	if (replaces != NULL)
 		replaces->o.refs++; /* not deregistered while this is under way */
 	mr->mem = mem_at(c, mr->addr, mr->length, &seg.ptr);
@@ -566,7 +607,7 @@ ctl_lanes_check(struct worker_device *d)
 			continue;
 		if (copier_lane_stuck(c->lane, now, d->lane_limit_ns)) {
 			copier_lane_kill(c->lane);
-			ctl_client_kill(c, "lets accesses to its memory hang");
+			ctl_client_hangs(c, "lets accesses to its memory hang");
 		}
 		any |= copier_lane_drain(c->lane);
 	}

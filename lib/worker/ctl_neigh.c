@@ -3,8 +3,8 @@
  * Waiting until a neighbour's MAC is known. A resolution is of the share of the uid whose request
  * began it, until the neighbour table says how it ended, whoever still waits for it: the table has
  * room for so many at a time, and requests of a uid that has used up its share stand in line.
- * What the table says is noted where it says it, since it must not be entered again there, and
- * told by ctl_neigh_tell().
+ * What the table says is noted where it says it, for all who wait at once, since it must not be
+ * entered again there, and told by ctl_neigh_tell(), some in each turn of the control thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,9 +16,9 @@
 /* The table's account of a neighbour that is being resolved. */
 struct ctl_resolution {
 	struct ctl_map_node node; /* by the neighbour's address */
-	LIST_ENTRY(ctl_resolution) link;
+	TAILQ_ENTRY(ctl_resolution) link;
 	struct net_neigh *neigh; /* referenced */
-	struct ctl_user *user;	 /* whose share; NULL: a worker's QPs asked for it */
+	struct ctl_user *user;	 /* whose share; NULL: a worker's QPs asked for it, or given back */
 	struct ctl_neigh_waits waits;
 };
 
@@ -42,28 +42,33 @@ resolution_new(struct worker_device *d, struct net_neigh *n, struct ctl_user *u)
 	r->user = u;
 	if (u != NULL)
 		u->resolving++;
-	TAILQ_INIT(&r->waits);
-	LIST_INSERT_HEAD(&d->resolving, r, link);
+	ctl_neigh_waits_init(&r->waits, -EINPROGRESS);
+	TAILQ_INSERT_TAIL(&d->resolving, r, link);
 	return r;
 }
 
 static void
 resolution_free(struct ctl_resolution *r)
 {
-	LIST_REMOVE(r, link);
 	net_neigh_put(r->neigh);
 	free(r);
 }
 
 /* ---- waits ---------- */
 
-static void
-wait_move(struct ctl_neigh_wait *w, struct ctl_neigh_waits *to, int status)
+void
+ctl_neigh_waits_init(struct ctl_neigh_waits *l, int status)
 {
-	TAILQ_REMOVE(w->list, w, link);
+	TAILQ_INIT(&l->all);
+	l->status = status;
+}
+
+static void
+wait_move(struct ctl_neigh_wait *w, struct ctl_neigh_waits *to)
+{
+	TAILQ_REMOVE(&w->list->all, w, link);
 	w->list = to;
-	w->status = status;
-	TAILQ_INSERT_TAIL(to, w, link);
+	TAILQ_INSERT_TAIL(&to->all, w, link);
 }
 
 static int
@@ -73,8 +78,7 @@ wait_add(struct ctl_client *c, struct ctl_neigh_wait *w, struct ctl_neigh_waits 
 
 	w->user = c->user;
 	w->list = list;
-	w->status = -EINPROGRESS;
-	TAILQ_INSERT_TAIL(list, w, link);
+	TAILQ_INSERT_TAIL(&list->all, w, link);
 	if (w->due == 0)
 		return -EINPROGRESS;
 	LIST_INSERT_HEAD(&d->neigh_timed, w, timed);
@@ -83,16 +87,36 @@ wait_add(struct ctl_client *c, struct ctl_neigh_wait *w, struct ctl_neigh_waits 
 	return -EINPROGRESS;
 }
 
-void
-ctl_neigh_cancel(struct ctl_neigh_wait *w)
+static void
+wait_end(struct worker_device *d, struct ctl_neigh_wait *w)
 {
-	TAILQ_REMOVE(w->list, w, link);
+	TAILQ_REMOVE(&w->list->all, w, link);
+	if (w->list == &d->neigh_again)
+		w->user->woken--;
 	w->list = NULL;
 	if (w->due != 0)
 		LIST_REMOVE(w, timed);
 	if (w->neigh != NULL)
 		net_neigh_put(w->neigh);
 	w->neigh = NULL;
+}
+
+/* As many of those in line as there is room for: they try again. */
+static void
+line_advance(struct worker_device *d, struct ctl_user *u)
+{
+	while (u->resolving + u->woken < d->neigh_share && !TAILQ_EMPTY(&u->line.all)) {
+		wait_move(TAILQ_FIRST(&u->line.all), &d->neigh_again);
+		u->woken++;
+	}
+}
+
+/* If it was its turn, it is another's now. */
+void
+ctl_neigh_cancel(struct worker_device *d, struct ctl_neigh_wait *w)
+{
+	wait_end(d, w);
+	line_advance(d, w->user);
 }
 
 static void
@@ -167,15 +191,13 @@ void
 ctl_neigh_event(struct worker_device *d, const struct net_neigh *n, int status)
 {
 	struct ctl_resolution *r = resolution_of(d, n);
-	struct ctl_neigh_wait *w;
 
 	if (r == NULL)
 		return;
 	ctl_map_del(&d->resolutions, &r->node);
-	LIST_REMOVE(r, link);
-	LIST_INSERT_HEAD(&d->resolved, r, link);
-	while ((w = TAILQ_FIRST(&r->waits)) != NULL)
-		wait_move(w, &d->neigh_told, status);
+	TAILQ_REMOVE(&d->resolving, r, link);
+	TAILQ_INSERT_TAIL(&d->resolved, r, link);
+	r->waits.status = status;
 }
 
 uint64_t
@@ -185,28 +207,14 @@ ctl_neigh_expire(struct worker_device *d, uint64_t now)
 	uint64_t next = UINT64_MAX;
 
 	LIST_FOREACH(w, &d->neigh_timed, timed) {
-		if (w->list == &d->neigh_told)
+		if (w->list->status != -EINPROGRESS)
 			continue;
 		if (w->due <= now)
-			wait_move(w, &d->neigh_told, -ETIMEDOUT);
+			wait_move(w, &d->neigh_late);
 		else if (w->due < next)
 			next = w->due;
 	}
 	return next == UINT64_MAX || next > now + GRID_NS ? next : now + GRID_NS;
-}
-
-/* As many of those in line as there is room for: they try again. */
-static void
-line_advance(struct worker_device *d, struct ctl_user *u)
-{
-	struct ctl_neigh_wait *w;
-
-	for (uint32_t n = u->resolving; n < d->neigh_share; n++) {
-		w = TAILQ_FIRST(&u->line);
-		if (w == NULL)
-			break;
-		wait_move(w, &d->neigh_told, -EAGAIN);
-	}
 }
 
 static void
@@ -214,10 +222,12 @@ give_back(struct worker_device *d)
 {
 	struct ctl_resolution *r;
 
-	while ((r = LIST_FIRST(&d->resolved)) != NULL) {
+	while ((r = TAILQ_FIRST(&d->resolved)) != NULL) {
 		struct ctl_user *u = r->user;
 
-		resolution_free(r);
+		TAILQ_REMOVE(&d->resolved, r, link);
+		TAILQ_INSERT_TAIL(&d->telling, r, link);
+		r->user = NULL;
 		if (u == NULL)
 			continue;
 		u->resolving--;
@@ -226,19 +236,44 @@ give_back(struct worker_device *d)
 	}
 }
 
+/* Who is to be told next: by what was found first, so that nobody comes before them for ever. */
+static struct ctl_neigh_wait *
+told_next(struct worker_device *d)
+{
+	struct ctl_neigh_wait *w;
+	struct ctl_resolution *r;
+
+	while ((r = TAILQ_FIRST(&d->telling)) != NULL) {
+		w = TAILQ_FIRST(&r->waits.all);
+		if (w != NULL)
+			return w;
+		TAILQ_REMOVE(&d->telling, r, link);
+		resolution_free(r);
+	}
+	w = TAILQ_FIRST(&d->neigh_late.all);
+	return w != NULL ? w : TAILQ_FIRST(&d->neigh_again.all);
+}
+
+bool
+ctl_neigh_untold(const struct worker_device *d)
+{
+	return !TAILQ_EMPTY(&d->resolved) || !TAILQ_EMPTY(&d->telling) ||
+		!TAILQ_EMPTY(&d->neigh_late.all) || !TAILQ_EMPTY(&d->neigh_again.all);
+}
+
 void
 ctl_neigh_tell(struct worker_device *d)
 {
 	struct ctl_neigh_wait *w;
 
 	give_back(d);
-	while ((w = TAILQ_FIRST(&d->neigh_told)) != NULL) {
+	for (uint32_t n = 0; n < CTL_NEIGH_TURN && (w = told_next(d)) != NULL; n++) {
 		struct ctl_user *u = w->user; /* it has a client at least: whose wait this is */
-		int status = w->status;
+		int status = w->list->status;
 
 		if (status == -EHOSTUNREACH)
 			unreachable(d, w->neigh);
-		ctl_neigh_cancel(w);
+		wait_end(d, w);
 		w->resolved(w, status);
 		line_advance(d, u);
 	}
@@ -247,10 +282,12 @@ ctl_neigh_tell(struct worker_device *d)
 void
 ctl_neigh_init(struct worker_device *d)
 {
-	LIST_INIT(&d->resolving);
-	LIST_INIT(&d->resolved);
+	TAILQ_INIT(&d->resolving);
+	TAILQ_INIT(&d->resolved);
+	TAILQ_INIT(&d->telling);
 	LIST_INIT(&d->neigh_timed);
-	TAILQ_INIT(&d->neigh_told);
+	ctl_neigh_waits_init(&d->neigh_late, -ETIMEDOUT);
+	ctl_neigh_waits_init(&d->neigh_again, -EAGAIN);
 	d->neigh_due = UINT64_MAX;
 }
 
@@ -260,8 +297,9 @@ ctl_neigh_fini(struct worker_device *d)
 {
 	struct ctl_resolution *r;
 
-	while ((r = LIST_FIRST(&d->resolving)) != NULL)
+	while ((r = TAILQ_FIRST(&d->resolving)) != NULL)
 		ctl_neigh_event(d, r->neigh, -ENODEV);
 	give_back(d);
+	(void)told_next(d); /* frees them: they have no waits */
 	ctl_map_fini(&d->resolutions);
 }

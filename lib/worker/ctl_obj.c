@@ -27,7 +27,7 @@ ctl_user_get(struct worker_device *d, uid_t uid)
 			return NULL;
 		u->uid = uid;
 		u->maps.limit = d->maps.limit / 4;
-		TAILQ_INIT(&u->line);
+		ctl_neigh_waits_init(&u->line, -EINPROGRESS);
 		LIST_INSERT_HEAD(&d->users, u, link);
 	}
 	u->clients++;

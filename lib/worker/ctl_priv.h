@@ -85,7 +85,11 @@ enum ctl_kind {
 	CTL_KINDS
 };
 
-TAILQ_HEAD(ctl_neigh_waits, ctl_neigh_wait);
+/** All with the same outcome: -EINPROGRESS as long as there is none. */
+struct ctl_neigh_waits {
+	TAILQ_HEAD(ctl_neigh_wait_list, ctl_neigh_wait) all;
+	int status;
+};
 
 /** One for each uid that has clients; its clients share the limits. */
 struct ctl_user {
@@ -97,8 +101,10 @@ struct ctl_user {
 	_Atomic uint64_t mapped; /* of its own memory, mapped and locked here */
 	struct mapmem_share maps; /* the mappings that this takes */
 	uint32_t fds; /* descriptors that are open for it */
+	uint32_t registering; /* regions that the helper looks at the memory of */
 	uint32_t resolving; /* neighbours: it lives as long as these, too */
 	uint32_t resolves;  /* RESOLVE requests under way */
+	uint32_t woken; /* of its line, which have not tried again yet */
 	struct ctl_neigh_waits line; /* for more of those */
 	uint32_t count[CTL_KINDS];
 	struct ctl_turns turns[CTL_POOLS];
@@ -299,6 +305,8 @@ struct ctl_client {
 	uint64_t next_size[3]; /* of the next arena, by kind */
 	TAILQ_HEAD(, ctl_wait) waits;
 	uint32_t jobs; /* of helpers, under way */
+	uint32_t registering; /* of those; while there are any, its uid has MAPMEM_FDS for them */
+	bool lane_made; /* the helper's: it takes one step at a time for a client */
 	LIST_HEAD(, ctl_resolve) resolves;
 	struct ctl_work work[CTL_POOLS];
 
@@ -317,12 +325,15 @@ struct ctl_client {
 
 	struct copier_lane *lane;
 	bool ctx_deleting;
+	bool hangs; /* no longer one of its uid's that are soon taken down */
 };
 
 /** Taken from listening sockets and worker_ctl_attach(). Takes the fd. 0 or -errno. */
 int ctl_client_new(struct worker_device *d, int fd);
 /** Cut it off: everything that it has is taken down. Idempotent. */
 void ctl_client_kill(struct ctl_client *c, const char *why);
+/** The same, and nobody waits for what it has: when its process lets go of it is not known. */
+void ctl_client_hangs(struct ctl_client *c, const char *why);
 /** Something of a dying client has gone: go on with the rest, from the main loop. */
 void ctl_client_reap(struct ctl_client *c);
 void ctl_clients_reap(struct worker_device *d);
@@ -579,7 +590,6 @@ struct ctl_neigh_wait {
 	struct ctl_neigh_waits *list;	  /* that it is on; NULL: not waiting */
 	struct ctl_user *user;
 	struct net_neigh *neigh; /* referenced; NULL: it stands in line */
-	int status;
 	uint64_t due; /* ns; -ETIMEDOUT then; 0: when the neighbour table gives up */
 	/** -EAGAIN: it stood in line, and is to begin anew. */
 	void (*resolved)(struct ctl_neigh_wait *w, int status);
@@ -598,12 +608,16 @@ int ctl_neigh_get(struct ctl_client *c, struct net_neigh_table *t, const struct 
 int ctl_neigh_line(struct ctl_client *c, struct ctl_neigh_wait *w);
 /** 0: usable; -EINPROGRESS: w->resolved() will be called; -EHOSTUNREACH. */
 int ctl_neigh_wait(struct ctl_client *c, struct net_neigh *n, struct ctl_neigh_wait *w);
-void ctl_neigh_cancel(struct ctl_neigh_wait *w);
+void ctl_neigh_cancel(struct worker_device *d, struct ctl_neigh_wait *w);
 /** From the neighbour tables' callbacks; tell() then, outside of them. */
 void ctl_neigh_event(struct worker_device *d, const struct net_neigh *n, int status);
 void ctl_neigh_tell(struct worker_device *d);
+/** Whether some are to be told still: a call tells a turn's worth. */
+bool ctl_neigh_untold(const struct worker_device *d);
+#define CTL_NEIGH_TURN 256u
 /** Waits that are over at `now`; the earliest that is left, or UINT64_MAX. */
 uint64_t ctl_neigh_expire(struct worker_device *d, uint64_t now);
+void ctl_neigh_waits_init(struct ctl_neigh_waits *l, int status);
 void ctl_neigh_init(struct worker_device *d);
 /** Before the neighbour tables go. */
 void ctl_neigh_fini(struct worker_device *d);
@@ -730,9 +744,11 @@ struct worker_device {
 	struct net_route_table routes;
 	struct ctl_nl *nl; /* NULL: no port stands on a kernel interface */
 	struct ctl_map resolutions; /* under way, by neighbour */
-	LIST_HEAD(, ctl_resolution) resolving, resolved; /* resolved: their shares to give back */
+	TAILQ_HEAD(, ctl_resolution) resolving;
+	TAILQ_HEAD(, ctl_resolution) resolved; /* their shares are to be given back */
+	TAILQ_HEAD(, ctl_resolution) telling;  /* then: who waited is to be told */
 	LIST_HEAD(, ctl_neigh_wait) neigh_timed;
-	struct ctl_neigh_waits neigh_told; /* have an outcome, and are to be told */
+	struct ctl_neigh_waits neigh_late, neigh_again; /* to be told: -ETIMEDOUT; -EAGAIN */
 	uint64_t neigh_due; /* of the waits with a time limit of their own */
 	uint32_t neigh_share; /* resolutions of a uid at a time */
 	uint64_t link_due, lanes_due;

@@ -251,7 +251,7 @@ ctl_qp_cancel_wait(struct ctl_qp *qp)
 	struct ctl_qp_op *op = TAILQ_FIRST(&qp->ops);
 
 	if (op != NULL && op->neigh_wait.list != NULL) {
-		ctl_neigh_cancel(&op->neigh_wait);
+		ctl_neigh_cancel(qp->o.client->dev, &op->neigh_wait);
 		modify_done(op, -ECANCELED);
 	}
 }

@@ -215,6 +215,8 @@ map_range(struct mapmem *m, int fd, const struct mapmem_found *f, int *err)
 	if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0)
 		return NULL;
 	page = fs.f_type == HUGETLBFS ? (uint64_t)fs.f_bsize : (uint64_t)sysconf(_SC_PAGESIZE);
+	if (page > MAPMEM_PAGE_MAX)
+		return NULL;
 	skip = offset & (page - 1);
 	len = (skip + (f->end - f->at) + page - 1) & ~(page - 1);
 	if ((uint64_t)st.st_size < offset + (f->end - f->at)) {

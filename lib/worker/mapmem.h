@@ -47,6 +47,9 @@ struct mapmem_req {
 	struct mapmem_deaths *deaths; /* where it is said that a mapping died; outlives it */
 };
 
+/** Descriptors that are open between its first step and its last, at most. */
+#define MAPMEM_FDS 20u
+
 /** Prepare to look at it. NULL: no memory. */
 struct mapmem *mapmem_new(const struct mapmem_req *r);
 /** A step of the work, on a helper thread. 1: more to do, 0: done, -errno. */
@@ -67,6 +70,8 @@ void mapmem_deaths_take(struct mapmem_deaths *d, void (*died)(void *arg, void *o
 /** The SIGBUS handler of the process, for objects that are truncated under us. Once. */
 int mapmem_sigbus_install(void);
 #define MAPMEM_GUARDS 65536
+/** Of larger pages there is no mapping: no reserve of zero pages could take one's place. */
+#define MAPMEM_PAGE_MAX (UINT64_C(2) << 20)
 /**
  * Watch a mapping of ours, of such pages. Any thread.
  * @param owner where its owner's address, or NULL, stands until it is deleted.

@@ -34,7 +34,9 @@
 #define TMPFS 0x01021994
 #define HUGETLBFS 0x958458f6
 #define LINES 512   /* of maps, a step */
-#define BATCH 64    /* mappings */
+#define BATCH 16    /* mappings, each with a descriptor */
+#define OTHERS 4    /* descriptors: the process, its maps, again or its mounts, what is opened */
+_Static_assert(BATCH + OTHERS == MAPMEM_FDS, "what the uid is charged");
 #define MOUNTS 4096 /* of a mount table; what is behind is not looked at */
 
 enum look_phase {

@@ -16,7 +16,7 @@
 
 #include "mapmem.h"
 
-#define STEP (UINT64_C(2) << 20)
+#define STEP MAPMEM_PAGE_MAX
 #define WORDS (MAPMEM_GUARDS / 64)
 
 struct guard {

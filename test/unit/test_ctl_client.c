@@ -5,7 +5,41 @@
 #include <sys/resource.h>
 
 #include "base_rng.h"
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+
 #include "ctl_objects.h"
+
+static int epoll_fails; /* the how manieth call from now on; 0: none */
+
+int
+epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
+{
+	if (epoll_fails != 0 && --epoll_fails == 0) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, ev);
+}
+
+#define PEERPIDFD 77
+static int peer_err; /* what asking for a peer's pidfd fails with */
+static int peer_got; /* what it gave */
+
+int
+getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	int err;
+
+	if (name == PEERPIDFD && peer_err != 0) {
+		errno = peer_err;
+		return -1;
+	}
+	err = (int)syscall(SYS_getsockopt, fd, level, name, val, len);
+	if (name == PEERPIDFD)
+		peer_got = err == 0 ? *(int *)val : -1;
+	return err;
+}
 
 static void
 expect_cut(struct fx_client *c)
@@ -209,6 +243,12 @@ START_TEST(quota__memory)
 	ck_assert_int_le(n, 4);
 	req.size = UINT64_MAX;
 	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MEM, &req, &rep), -EINVAL);
+	/* More than there ever is: not waited for, whoever is being taken down. */
+	req.size = 64 << 20;
+	req.align = 2 << 20;
+	LIST_FIRST(&fx_dev->users)->dying++;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MEM, &req, &rep), -EDQUOT);
+	LIST_FIRST(&fx_dev->users)->dying--;
 	expect_well();
 }
 END_TEST
@@ -333,6 +373,79 @@ START_TEST(no_descriptors__listener_rests)
 	ck_assert(!fx_dev->accept_paused);
 	close(fd);
 	fx_settle(1);
+}
+END_TEST
+
+/* Whoever connects and goes without end: the others have their turn between. */
+START_TEST(accept__some_a_turn)
+{
+	char path[64];
+	int fd[40];
+
+	snprintf(path, sizeof(path), "/tmp/rnic-accept-%d", (int)getpid());
+	ck_assert_int_eq(worker_ctl_listen(fx_dev, path), 0);
+	for (int i = 0; i < 40; i++)
+		fd[i] = knock(path);
+	worker_ctl_poll(fx_dev, 0);
+	ck_assert_uint_eq(fx_dev->num_clients, 1 + 16);
+	worker_ctl_poll(fx_dev, 0);
+	worker_ctl_poll(fx_dev, 0);
+	ck_assert_uint_eq(fx_dev->num_clients, 1 + 40);
+	ck_assert(!fx_dev->accept_paused);
+	for (int i = 0; i < 40; i++)
+		close(fd[i]);
+	fx_settle(1);
+}
+END_TEST
+
+static int
+attach(void)
+{
+	int sv[2], err;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	err = worker_ctl_attach(fx_dev, sv[1]);
+	close(sv[0]);
+	return err;
+}
+
+START_TEST(attach__failed_leaves_nothing)
+{
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	uint32_t fds = u->fds;
+
+	for (int i = 1; i <= 2; i++) {
+		epoll_fails = i;
+		ck_assert_int_eq(attach(), -ENOSPC);
+		ck_assert_uint_eq(u->fds, fds);
+		ck_assert_uint_eq(u->clients, 1);
+	}
+	expect_well();
+}
+END_TEST
+
+/* Its process is asked for by its socket, and by its number only where that cannot be. */
+START_TEST(process__by_its_socket)
+{
+	const struct ctl_client *c;
+
+	for (int i = 0; i < 2; i++) {
+		peer_err = i == 0 ? 0 : ENOPROTOOPT;
+		peer_got = -1;
+		fx_connect(&bad);
+		c = TAILQ_LAST(&fx_dev->clients, ctl_client_list);
+		ck_assert_int_ge(c->pidfd, 0);
+		ck_assert_int_eq(c->pid, getpid());
+		if (peer_got >= 0)
+			ck_assert_int_eq(c->pidfd, peer_got);
+		fx_close(&bad);
+		fx_settle(1);
+	}
+	peer_err = ESRCH;
+	ck_assert_int_eq(attach(), -ESRCH);
+	peer_err = EINVAL;
+	ck_assert_int_eq(attach(), -ESRCH);
+	peer_err = 0;
 }
 END_TEST
 
@@ -502,5 +615,6 @@ FX_MAIN("ctl_client", setup, teardown, fuzz__every_operation, nonsense__cut_off,
 	descriptors__closed, arenas__sealed, arena__spoilt_by_its_client, quota__memory,
 	death__after_each_step, process_ends__session_too, process_gone__refused,
 	deaf_client__stopped, no_descriptors__listener_rests, descriptors__quota,
+	accept__some_a_turn, attach__failed_leaves_nothing, process__by_its_socket,
 	listen__failed_leaves_nothing, listen__busy_listener,
 	channel__without_reader, destroy__mail_without_room)

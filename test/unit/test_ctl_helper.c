@@ -13,6 +13,7 @@ struct test_job {
 	struct ctl_job j;
 	sem_t *gate; /* NULL: none */
 	uint32_t *order; /* NULL, or where its number of steps done by all goes */
+	uint32_t more; /* steps after the first */
 	bool done;
 };
 
@@ -29,7 +30,7 @@ test_step(struct ctl_job *j)
 	}
 	if (t->order != NULL)
 		*t->order = atomic_fetch_add(&steps, 1);
-	return false;
+	return t->more != 0 && t->more-- != 0;
 }
 
 static void
@@ -175,5 +176,75 @@ START_TEST(hanging__others_go_on)
 }
 END_TEST
 
+/* What a job holds between its steps is held by one job of a client at a time. */
+START_TEST(job__to_its_end)
+{
+	struct ctl_user *u = calloc(1, sizeof(*u));
+	struct test_job held = {0}, job[3];
+	struct ctl_client c = {.user = u};
+	uint32_t last[3];
+	sem_t gate;
+
+	sem_init(&gate, 0, 0);
+	held.gate = &gate;
+	submit(&held, NULL, CTL_POOL_PROCESS);
+	while (atomic_load(&at_gate) == 0)
+		sched_yield();
+	for (int i = 0; i < 3; i++) {
+		job[i] = (struct test_job){.order = &last[i], .more = 4};
+		submit(&job[i], &c, CTL_POOL_PROCESS);
+	}
+	sem_post(&gate);
+	wait_done(&held);
+	for (uint32_t i = 0; i < 3; i++) {
+		wait_done(&job[i]);
+		ck_assert_uint_eq(last[i], 5 * i + 4);
+	}
+	sem_destroy(&gate);
+	free(u);
+}
+END_TEST
+
+/* What a client has whose look hangs is not given back soon: nobody waits for it. */
+START_TEST(hanging__not_waited_for)
+{
+	struct ring_ctrl_alloc_mem_req mem = {.size = 40 << 20, .align = 64};
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	struct test_job held = {0};
+	static struct fx_client other;
+	struct ctl_client *c;
+	sem_t gate;
+
+	fx_dev->lane_limit_ns = UINT64_MAX;
+	fx_connect(&other);
+	ck_assert_int_eq(fx_hello(&other), 0);
+	ck_assert_int_eq(fx_call(&other, RING_CTRL_ALLOC_MEM, &mem, NULL), 0);
+	c = TAILQ_LAST(&fx_dev->clients, ctl_client_list);
+	c->jobs++;
+	sem_init(&gate, 0, 0);
+	held.gate = &gate;
+	submit(&held, c, CTL_POOL_PROCESS);
+	while (atomic_load(&at_gate) == 0)
+		sched_yield();
+	fx_close(&other);
+	fx_send(&cl, RING_CTRL_ALLOC_MEM, 99, &mem, 1);
+	while (!u->waits)
+		fx_step();
+	ck_assert_uint_eq(u->dying, 1);
+	fx_dev->lane_limit_ns = 1;
+	ck_assert(fx_wait(&cl, 99));
+	ck_assert_int_eq(*(int32_t *)ring_ctrl_body(cl.buf), -EDQUOT);
+	ck_assert_uint_eq(u->dying, 0);
+	sem_post(&gate);
+	wait_done(&held);
+	c->jobs--;
+	ctl_client_reap(c);
+	fx_settle(1);
+	ck_assert_uint_eq(u->dying, 0);
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MEM, &mem, NULL), 0);
+	sem_destroy(&gate);
+}
+END_TEST
+
 FX_MAIN("ctl_helper", start, teardown, arenas__beside_registrations, clients__take_turns,
-	hanging__others_go_on)
+	hanging__others_go_on, job__to_its_end, hanging__not_waited_for)

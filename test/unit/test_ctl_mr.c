@@ -242,7 +242,54 @@ START_TEST(quota__half_by_default)
 }
 END_TEST
 
+#define PENDING 64
+
+static void
+send_many(const struct ring_ctrl_reg_mr_req *req)
+{
+	struct ring_ctrl_reg_mr_req all[PENDING];
+
+	for (int i = 0; i < PENDING; i++)
+		all[i] = *req;
+	ck_assert_int_eq(fx_send(&cl, RING_CTRL_REG_MR, 77, all, PENDING), 0);
+	worker_ctl_poll(fx_dev, 0); /* what the helper has done is seen in the next */
+}
+
+/* Regions whose memory is still looked at count, and so does what looking has open: once. */
+START_TEST(pending__counted)
+{
+	uint8_t *p = malloc(LEN);
+	struct ring_ctrl_reg_mr_req req = {.pd = make_pd(), .addr = (uintptr_t)p,
+		.iova = (uintptr_t)p, .length = LEN, .access = RW};
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	uint32_t alone = u->fds, keys[10];
+
+	fx_dev->cfg.quota_mrs = u->count[CTL_MR] + 10;
+	send_many(&req);
+	ck_assert_uint_eq(u->registering, 10);
+	ck_assert_uint_eq(u->fds, alone + MAPMEM_FDS);
+	ck_assert(fx_wait(&cl, 77));
+	for (int i = 0; i < PENDING; i++) {
+		const struct ring_ctrl_reg_mr_rep *r = ring_ctrl_body(cl.buf);
+
+		ck_assert_int_eq(r[i].status, i < 10 ? 0 : -EDQUOT);
+		if (i < 10)
+			keys[i] = r[i].lkey;
+	}
+	ck_assert_uint_eq(u->registering, 0);
+	ck_assert_uint_eq(u->fds, alone);
+	ck_assert(TAILQ_FIRST(&fx_dev->clients)->lane != NULL);
+	for (int i = 0; i < 10; i++)
+		ck_assert_uint_eq(dereg(keys[i]), 0);
+	fx_dev->cfg.quota_fds = alone + MAPMEM_FDS - 1;
+	ck_assert_int_eq(reg_mr(req.pd, p, LEN, RW, NULL), -EDQUOT);
+	ck_assert_uint_eq(u->registering, 0);
+	ck_assert_uint_eq(u->fds, alone);
+	free(p);
+}
+END_TEST
+
 FX_MAIN("ctl_mr", setup, teardown, arena, memfd, shared_anonymous, heap__by_copiers,
 	read_only__no_write, holes__refused, relaxed_ordering__accepted,
 	memory__busy_while_registered, rereg__new_key_or_as_before, rereg__over_quota,
-	windows, quota__half_by_default)
+	windows, quota__half_by_default, pending__counted)

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Unknown neighbours: a uid's share of what is resolved at a time, and who waits for what. */
+#include <sys/epoll.h>
+
 #include "ctl_objects.h"
+
+static int sleeps_ms; /* that the control thread would have, the last time */
+
+int
+epoll_wait(int epfd, struct epoll_event *ev, int n, int timeout)
+{
+	sleeps_ms = timeout;
+	return epoll_pwait(epfd, ev, n, timeout, NULL);
+}
 
 static struct fx_client other;
 
@@ -59,7 +70,7 @@ START_TEST(share__the_rest_stands_in_line)
 	resolve(&cl, 103, 10, 0); /* on its way already: no share is needed for it */
 	ck_assert_uint_eq(user()->resolving, 2);
 	ck_assert(asked_for(10) && asked_for(11) && !asked_for(12));
-	ck_assert(!TAILQ_EMPTY(&user()->line));
+	ck_assert(!TAILQ_EMPTY(&user()->line.all));
 	answer(10);
 	expect_reply(&cl, 100, 0);
 	expect_reply(&cl, 103, 0);
@@ -107,7 +118,8 @@ START_TEST(share__modify_in_line)
 	fx_step();
 	ck_assert(!asked_for(31) && !asked_for(32));
 	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DESTROY_QP, p.qpn[1]), 0);
-	ck_assert_ptr_eq(TAILQ_FIRST(&user()->line), TAILQ_LAST(&user()->line, ctl_neigh_waits));
+	ck_assert_ptr_eq(TAILQ_FIRST(&user()->line.all),
+		TAILQ_LAST(&user()->line.all, ctl_neigh_wait_list));
 	answer(30);
 	expect_reply(&cl, 100, 0);
 	ck_assert(asked_for(31));
@@ -131,7 +143,7 @@ START_TEST(share__death_in_line)
 		fx_step();
 	ck_assert_uint_eq(user()->resolves, 0);
 	ck_assert_uint_eq(user()->resolving, 1);
-	ck_assert(TAILQ_EMPTY(&user()->line));
+	ck_assert(TAILQ_EMPTY(&user()->line.all));
 	ck_assert(asked_for(40) && !asked_for(41));
 	answer(40);
 	fx_step();
@@ -155,6 +167,61 @@ START_TEST(share__outlives_its_clients)
 }
 END_TEST
 
+static void
+resolve_many(uint8_t last_byte, uint32_t n)
+{
+	uint32_t before = user()->resolves;
+
+	for (uint32_t i = 0; i < n; i++)
+		resolve(&cl, 1000 + i, last_byte, 0);
+	while (user()->resolves != before + n)
+		fx_step();
+}
+
+/* However many wait for one neighbour: others have their turn between them. */
+START_TEST(told__a_turn_at_a_time)
+{
+	resolve_many(60, 2 * CTL_NEIGH_TURN + 10);
+	answer(60);
+	worker_ctl_poll(fx_dev, 0);
+	ck_assert_uint_eq(user()->resolves, CTL_NEIGH_TURN + 10);
+	ck_assert(ctl_neigh_untold(fx_dev));
+	worker_ctl_poll(fx_dev, -1);
+	ck_assert_int_eq(sleeps_ms, 0);
+	ck_assert_uint_eq(user()->resolves, 10);
+	worker_ctl_poll(fx_dev, 0);
+	ck_assert_uint_eq(user()->resolves, 0);
+	worker_ctl_poll(fx_dev, 0);
+	ck_assert(!ctl_neigh_untold(fx_dev));
+	for (uint32_t i = 0; i < 2 * CTL_NEIGH_TURN + 10; i++)
+		expect_reply(&cl, 1000 + i, 0);
+}
+END_TEST
+
+/* Whose turn has come and who goes without using it does not keep it. */
+START_TEST(line__turn_of_one_that_goes)
+{
+	fx_dev->neigh_share = 1;
+	fx_connect(&other);
+	ck_assert_int_eq(fx_hello(&other), 0);
+	resolve_many(70, CTL_NEIGH_TURN + 10);
+	resolve(&other, 100, 71, 0);
+	resolve(&cl, 101, 72, 0);
+	answer(70);
+	worker_ctl_poll(fx_dev, 0);
+	ck_assert_uint_eq(user()->woken, 1);
+	ctl_resolves_cancel(TAILQ_LAST(&fx_dev->clients, ctl_client_list));
+	ck_assert_uint_eq(user()->woken, 1);
+	worker_ctl_poll(fx_dev, 0);
+	ck_assert_uint_eq(user()->woken, 0);
+	ck_assert(!asked_for(71) && asked_for(72));
+	answer(72);
+	expect_reply(&cl, 101, 0);
+	fx_close(&other);
+	fx_settle(1);
+}
+END_TEST
+
 FX_MAIN("ctl_neigh", setup, teardown, share__the_rest_stands_in_line,
 	share__outlives_a_time_limit, share__modify_in_line, share__death_in_line,
-	share__outlives_its_clients)
+	share__outlives_its_clients, told__a_turn_at_a_time, line__turn_of_one_that_goes)

@@ -9,6 +9,20 @@
 #include "ctl_objects.h"
 #include "mapmem_look.c"
 
+static uint64_t page_said; /* by a file system of huge pages, that others are then */
+
+int
+fstatfs(int fd, struct statfs *fs)
+{
+	long err = syscall(SYS_fstatfs, fd, fs);
+
+	if (page_said != 0) {
+		fs->f_type = HUGETLBFS;
+		fs->f_bsize = (__typeof__(fs->f_bsize))page_said;
+	}
+	return (int)err;
+}
+
 #define RW (RING_ACCESS_LOCAL_WRITE | RING_ACCESS_REMOTE_WRITE | RING_ACCESS_REMOTE_READ)
 #define RO RING_ACCESS_REMOTE_READ
 #define LEN 8192
@@ -203,6 +217,26 @@ START_TEST(huge_pages)
 	}
 	if (fd >= 0)
 		close(fd);
+}
+END_TEST
+
+/* No zero pages could take the place of a gigabyte one when it is truncated. */
+START_TEST(gigabyte_pages__copied)
+{
+	int fd = memfd_create("t", MFD_CLOEXEC);
+	uint8_t *p;
+
+	if (!root("gigabyte_pages"))
+		return;
+	ck_assert_int_eq(ftruncate(fd, 2 << 20), 0);
+	p = map_fd(fd, PROT_READ | PROT_WRITE, MAP_SHARED);
+	page_said = 2 << 20;
+	ck_assert_int_eq(how(p, RW), RING_MR_MAPPED);
+	page_said = 1 << 30;
+	ck_assert_int_eq(how(p, RW), RING_MR_COPIED);
+	page_said = 0;
+	munmap(p, LEN);
+	close(fd);
 }
 END_TEST
 
@@ -649,7 +683,8 @@ START_TEST(other_fault__ends_us)
 END_TEST
 
 FX_MAIN("mapmem", setup, end, unprivileged__file_it_may_only_read, protected__not_written,
-	private__copied, disk_file__copied, sealed, huge_pages, remapped_meanwhile__not_opened,
+	private__copied, disk_file__copied, sealed, huge_pages, gigabyte_pages__copied,
+	remapped_meanwhile__not_opened,
 	many_mappings__bounded_steps, quota__of_its_own, many_mappings__the_rest_by_copiers,
 	remap__refused, truncated__dead_and_refused, truncated__no_memory_left,
 	truncated__others_are_well, guard__a_step_stands_in, guard__numbers,
