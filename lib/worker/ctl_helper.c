@@ -18,7 +18,7 @@
 #include "ctl_priv.h"
 
 #define THREADS 64   /* of a pool */
-#define THREADS_UID 8 /* that a uid's steps may keep */
+#define THREADS_UID 8 /* that a uid's steps may keep, while few hang */
 #define SLOW_NS UINT64_C(100000000) /* no step takes so long unless somebody wants it to */
 
 enum helper_state {
@@ -44,6 +44,7 @@ struct pool {
 	TAILQ_HEAD(, ctl_turns) turns; /* of uids with something to do */
 	struct helper_thread thread[THREADS];
 	uint32_t prompt; /* threads that are not slow */
+	uint32_t slow;
 	struct ctl_work work; /* of nobody in particular */
 	struct ctl_turns own;
 };
@@ -92,6 +93,15 @@ job_add(struct ctl_work *w, struct ctl_job *j, bool begun)
 		STAILQ_INSERT_TAIL(&w->todo, j, link);
 }
 
+/* A quarter of what does not hang: the last threads are for uids that have none at all. */
+static uint32_t
+uid_share(const struct pool *p)
+{
+	uint32_t n = p->slow < THREADS ? (THREADS - p->slow) / 4 : 0;
+
+	return n == 0 ? 1 : n < THREADS_UID ? n : THREADS_UID;
+}
+
 /* The next job, taken out, and whose it is. */
 static struct ctl_job *
 job_next(struct pool *p, struct ctl_work **whose)
@@ -101,7 +111,7 @@ job_next(struct pool *p, struct ctl_work **whose)
 	struct ctl_job *j;
 
 	TAILQ_FOREACH(u, &p->turns, link) {
-		if (u->running < THREADS_UID)
+		if (u->running < uid_share(p))
 			break;
 	}
 	if (u == NULL)
@@ -148,6 +158,7 @@ job_run(struct helper_thread *t, struct ctl_job *j, struct ctl_work *w)
 	if (!t->slow)
 		return true;
 	t->slow = false;
+	p->slow--;
 	if (p->prompt != 0) {
 		pthread_cond_signal(&p->wake); /* what its uid was kept from, another does */
 		return false;
@@ -229,6 +240,7 @@ thread_check(struct helper_thread *t, uint64_t now, uint64_t limit)
 
 	if (age > SLOW_NS && !t->slow) {
 		t->slow = true;
+		t->pool->slow++;
 		t->pool->prompt--;
 	}
 	return age > limit ? t->at->client : NULL;

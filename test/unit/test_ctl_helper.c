@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whose jobs the helper threads do when. Steps of these jobs stop at a gate until it is opened;
- * their clients are only as much of one as a turn takes.
+ * their clients are only as much of one as a turn takes. The source is included for its counts.
  */
 #include <semaphore.h>
 
+#include "ctl_helper.c"
 #include "ctl_objects.h"
 
 #define JOBS 50
@@ -246,5 +247,48 @@ START_TEST(hanging__not_waited_for)
 }
 END_TEST
 
+static void
+pretend_slow(uint32_t n)
+{
+	pthread_mutex_lock(&fx_dev->helper->lock);
+	fx_dev->helper->pool[CTL_POOL_PROCESS].slow += n;
+	pthread_mutex_unlock(&fx_dev->helper->lock);
+}
+
+/* The more threads hang, the fewer a uid may keep: those that have none get one still. */
+START_TEST(hanging__shares_shrink)
+{
+	struct ctl_user *users = calloc(2, sizeof(*users));
+	struct ctl_client *c = calloc(4, sizeof(*c));
+	struct test_job held[3] = {0}, single = {0};
+	sem_t gate;
+
+	pretend_slow(THREADS - 4);
+	sem_init(&gate, 0, 0);
+	for (int i = 0; i < 3; i++) {
+		c[i].user = &users[0];
+		held[i].gate = &gate;
+		submit(&held[i], &c[i], CTL_POOL_PROCESS);
+	}
+	c[3].user = &users[1];
+	for (int i = 0; i < 2; i++) { /* before the second the other uid has its turn */
+		single.done = false;
+		submit(&single, &c[3], CTL_POOL_PROCESS);
+		wait_done(&single);
+	}
+	ck_assert_uint_eq(atomic_load(&at_gate), 1);
+	for (int i = 0; i < 3; i++)
+		sem_post(&gate);
+	for (int i = 0; i < 3; i++)
+		wait_done(&held[i]);
+	pretend_slow(-(uint32_t)(THREADS - 4));
+	ck_assert_uint_eq(fx_dev->helper->pool[CTL_POOL_PROCESS].slow, 0);
+	sem_destroy(&gate);
+	free(c);
+	free(users);
+}
+END_TEST
+
 FX_MAIN("ctl_helper", start, teardown, arenas__beside_registrations, clients__take_turns,
-	hanging__others_go_on, job__to_its_end, hanging__not_waited_for)
+	hanging__others_go_on, job__to_its_end,
+	hanging__not_waited_for, hanging__shares_shrink)
