@@ -232,6 +232,9 @@ allowed_statuses(const struct sim_ep *ep, const struct sim_op *op)
 	if (c & CAUSE_MEMORY)
 		ok |= 1u << WC_LOC_PROT_ERR | 1u << WC_REM_ACCESS_ERR | 1u << WC_REM_OP_ERR |
 		      1u << WC_LOC_ACCESS_ERR;
+	/* a READ that is asked for again, after its key has gone, is not answered (docs/wire.md) */
+	if ((c & CAUSE_MEMORY) && op->opcode == RING_WR_RDMA_READ)
+		ok |= 1u << WC_RETRY_EXC_ERR;
 	return ok;
 }
 

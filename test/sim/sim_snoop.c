@@ -131,6 +131,8 @@ sim_snoop_rx(struct sim_node *n, const uint8_t *frame, uint32_t len)
 			o->rnr_seen = n->s->now + roce_rnr_ns(p.syndrome & ROCE_SYN_VALUE);
 		return;
 	}
+	if (roce_syn_is(p.syndrome, ROCE_SYN_NAK) && psn_after(p.psn, o->rnr_psn))
+		o->rnr_seen = o->rnr_until = 0; /* a NAK acknowledges all before it */
 	if (!roce_syn_is(p.syndrome, ROCE_SYN_ACK))
 		return;
 	if (psn_diff(p.psn, o->rnr_psn) >= 0)
