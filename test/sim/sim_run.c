@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
 
+#include "eal_start.h"
 #include "sim.h"
 
 #define STALL (40000 * SIM_MS) /* no completion for so long */
@@ -54,7 +54,7 @@ sim_start(void)
 			(char[]){"256"}, (char[]){"--lcores=0"}, (char[]){"--log-level=critical"},
 			NULL};
 
-	return rte_eal_init(9, argv) < 0 ? EIO : 0;
+	return eal_start(9, argv) < 0 ? EIO : 0;
 }
 
 /* ---- failing ---------- */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_eal.h>
 #include <rte_mbuf.h>
 
+#include "eal_start.h"
 #include "net.h"
 #include "net_vectors.h"
 #include "unit.h"
@@ -67,7 +67,7 @@ test_pool(void)
 
 	for (size_t i = 0; i < RTE_DIM(arg); i++)
 		argv[i] = arg[i];
-	ck_assert_int_ge(rte_eal_init(RTE_DIM(argv), argv), 0);
+	ck_assert_int_ge(eal_start(RTE_DIM(argv), argv), 0);
 	mp = rte_pktmbuf_pool_create("test", 63, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	ck_assert_ptr_nonnull(mp);
 	return mp;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See wire.h. */
-#include <rte_eal.h>
 
+#include "eal_start.h"
 #include "wire.h"
 
 #define US "192.0.2.2"
@@ -64,7 +64,7 @@ wire_pool(void)
 	for (size_t i = 0; i < RTE_DIM(arg); i++)
 		argv[i] = arg[i];
 	if (pools == 0)
-		ck_assert_int_ge(rte_eal_init(RTE_DIM(argv), argv), 0);
+		ck_assert_int_ge(eal_start(RTE_DIM(argv), argv), 0);
 	snprintf(name, sizeof(name), "wire%u", pools++);
 	mp = rte_pktmbuf_pool_create(name, 2047, 0, 0, 6144, SOCKET_ID_ANY);
 	ck_assert_ptr_nonnull(mp);
