@@ -114,8 +114,8 @@ worker_main(struct worker *w)
 			last = w->now;
 			nap = 0;
 			empty = 0;
-		} else if (idle_ns != 0 && w->now - last >= idle_ns) {
-			worker_sleep(w, &nap);
+		} else if (idle_ns != 0 && w->now - last >= idle_ns && worker_sleep(w, &nap)) {
+			empty = 0;
 		} else if (++empty % WORKER_YIELD_LOOPS == 0) {
 			offer_cpu(w, &hold);
 		}

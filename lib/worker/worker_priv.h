@@ -31,6 +31,9 @@
 #define WORKER_EVENTS 4096	 /* default */
 #define WORKER_RX_CTL 256	 /* packets on their way to the control thread */
 #define WORKER_NOTIFIES 64
+#define WORKER_NOTIFY_BYTES 1024 /* of a channel, in one write */
+/* Of a channel, that matter: a sub that is further ahead of its reader is one look at all. */
+#define WORKER_NOTIFY_OWED (RING_CHANNEL_ENTRIES * (RING_MAX_WORKERS + 1))
 #define WORKER_YIELD_LOOPS 64 /* empty loops in a row before the CPU is offered: some 5 us */
 #define WORKER_YIELD_LOST_NS UINT64_C(200000)
 #define WORKER_YIELD_HOLD 512 /* offers left out: as long as a slice */
@@ -203,7 +206,10 @@ void worker_channel_settle(struct worker *w, struct worker_channel *ch);
 void worker_write_eventfd(int fd);
 int worker_sleep_create(struct worker *w);
 void worker_sleep_destroy(struct worker *w);
-/** Nothing was to be done for idle_us: wait for something, at most until a deadline. */
-void worker_sleep(struct worker *w, uint64_t *nap);
+/**
+ * Nothing was to be done for idle_us: wait for something, at most until a deadline. @return
+ * false: it did not wait, since a context is still polled or something was there after all.
+ */
+bool worker_sleep(struct worker *w, uint64_t *nap);
 
 #endif /* WORKER_PRIV_H */

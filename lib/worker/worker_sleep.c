@@ -134,18 +134,22 @@ may_sleep(const struct worker *w)
 	return true;
 }
 
-void
+bool
 worker_sleep(struct worker *w, uint64_t *nap)
 {
+	bool waits;
+
 	if (!may_sleep(w))
-		return;
+		return false;
 	ring_sleep_enter(&w->sleep);
 	if (!w->napping)
 		interrupts(w, pmd_rx_intr_enable);
-	if (worker_poll(w) == 0 && may_sleep(w) &&
-	    !atomic_load_explicit(&w->stop, memory_order_relaxed))
+	waits = worker_poll(w) == 0 && may_sleep(w) &&
+		!atomic_load_explicit(&w->stop, memory_order_relaxed);
+	if (waits)
 		wait_for_events(w, wait_ns(w, nap));
 	ring_sleep_leave(&w->sleep);
 	if (!w->napping)
 		interrupts(w, pmd_rx_intr_disable);
+	return waits;
 }

@@ -120,48 +120,80 @@ START_TEST(sleep__hand_over_wakes)
 }
 END_TEST
 
+/* A context, its first bells, and a thread that runs the worker that polls it. */
+struct polled {
+	struct worker_ctx *ctx;
+	struct ring_bell_chunk *bells;
+	struct ring_bell_daemon *words;
+	pthread_t t;
+	int fd;
+};
+
+static void
+polled_start(struct polled *p)
+{
+	struct worker_msg m = {.type = WORKER_MSG_CTX_ADD};
+
+	start(1);
+	p->ctx = fx_alloc(sizeof(*p->ctx) + sizeof(p->ctx->at[0]));
+	p->bells = fx_alloc(sizeof(*p->bells));
+	p->words = fx_alloc(sizeof(*p->words));
+	p->fd = eventfd(0, EFD_NONBLOCK);
+	p->ctx->at[0].chunk[0] = p->bells;
+	p->ctx->at[0].slots[0] = calloc(RING_BELL_SLOTS, sizeof(void *));
+	p->ctx->at[0].num_chunks = 1;
+	p->ctx->at[0].daemon = p->words;
+	p->ctx->at[0].kick_fd = p->fd;
+	m.ctx = p->ctx;
+	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
+	ck_assert_int_eq(pthread_create(&p->t, NULL, run, f.s.worker[0]), 0);
+}
+
+/* The client's part, the control thread's, and until it is taken. */
+static void
+polled_ring(struct polled *p, uint32_t slot)
+{
+	const uint64_t one = 1;
+
+	ring_bell_set(p->bells, slot);
+	if (ring_kick_needed(p->words)) {
+		ck_assert_int_eq(write(p->fd, &one, sizeof(one)), sizeof(one));
+		worker_ctx_kick(f.s.worker[0], p->ctx);
+	}
+	while (atomic_load(&p->bells->top) != 0)
+		;
+}
+
+static void
+polled_end(struct polled *p)
+{
+	struct worker_msg m = {.type = WORKER_MSG_CTX_DEL};
+
+	worker_stop(f.s.worker[0]);
+	pthread_join(p->t, NULL);
+	m.ctx = p->ctx;
+	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
+	fx_stop(&f);
+	close(p->fd);
+	free(p->ctx->at[0].slots[0]);
+	free(p->ctx);
+	free(p->bells);
+	free(p->words);
+}
+
 /** Bells of an idle context: the client's kick reaches the worker's own epoll. */
 START_TEST(sleep__kick_wakes)
 {
-	struct worker_msg m = {.type = WORKER_MSG_CTX_ADD};
-	struct worker_ctx *ctx = fx_alloc(sizeof(*ctx) + sizeof(ctx->at[0]));
-	struct ring_bell_chunk *bells = fx_alloc(sizeof(*bells));
-	struct ring_bell_daemon *words = fx_alloc(sizeof(*words));
-	const uint64_t one = 1;
-	pthread_t t;
-	int fd = eventfd(0, EFD_NONBLOCK);
+	struct polled p;
 
-	start(1);
-	ctx->at[0].chunk[0] = bells;
-	ctx->at[0].slots[0] = calloc(RING_BELL_SLOTS, sizeof(void *));
-	ctx->at[0].num_chunks = 1;
-	ctx->at[0].daemon = words;
-	ctx->at[0].kick_fd = fd;
-	m.ctx = ctx;
-	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
-	ck_assert_int_eq(pthread_create(&t, NULL, run, f.s.worker[0]), 0);
+	polled_start(&p);
 	for (uint32_t i = 0; i < 200; i++) {
-		while (!ring_kick_needed(words))
+		while (!ring_kick_needed(p.words))
 			; /* until it has gone idle */
-		ring_bell_set(bells, i);
-		if (ring_kick_needed(words)) {
-			ck_assert_int_eq(write(fd, &one, sizeof(one)), sizeof(one));
-			worker_ctx_kick(f.s.worker[0], ctx); /* the control thread's part */
-		}
-		while (atomic_load(&bells->top) != 0)
-			;
+		polled_ring(&p, i);
 	}
-	worker_stop(f.s.worker[0]);
-	pthread_join(t, NULL);
 	ck_assert_uint_gt(fx_count(&f, 0, WORKER_C_CTX_KICKED), 0);
-	m.type = WORKER_MSG_CTX_DEL;
-	ck_assert_int_eq(fx_call(&f, 0, &m), 0);
-	fx_stop(&f);
-	close(fd);
-	free(ctx->at[0].slots[0]);
-	free(ctx);
-	free(bells);
-	free(words);
+	polled_end(&p);
 }
 END_TEST
 
@@ -177,14 +209,14 @@ START_TEST(sleep__naps)
 	for (int i = 0; i < 20; i++) {
 		uint64_t before = nap;
 
-		worker_sleep(f.s.worker[0], &nap);
+		ck_assert(worker_sleep(f.s.worker[0], &nap));
 		ck_assert_uint_eq(nap, before == 0 ? WORKER_NAP_MIN_NS :
 				  RTE_MIN(2 * before, WORKER_NAP_MAX_NS));
 	}
 	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_NAPS), 20);
 	/* Something is there at the last look: no nap. */
 	fx_receive(&f, 1, 0, v_udp4, sizeof(v_udp4));
-	worker_sleep(f.s.worker[0], &nap);
+	ck_assert(!worker_sleep(f.s.worker[0], &nap));
 	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_NAPS), 20);
 	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_RX_ROCE), 1);
 	fx_stop(&f);
@@ -232,5 +264,19 @@ START_TEST(poll__offers_its_cpu)
 }
 END_TEST
 
+/* While a context keeps it from sleeping it polls on, and offers its CPU as ever. */
+START_TEST(polled__offers_its_cpu)
+{
+	struct polled p;
+
+	polled_start(&p);
+	for (uint32_t i = 0; atomic_load(&yields) < 10; i = (i + 1) % RING_BELL_SLOTS) {
+		polled_ring(&p, i);
+		syscall(SYS_sched_yield);
+	}
+	polled_end(&p);
+}
+END_TEST
+
 UNIT_MAIN("worker_sleep", sleep__mail_wakes, sleep__offline, sleep__hand_over_wakes,
-	  sleep__kick_wakes, sleep__naps, poll__offers_its_cpu)
+	  sleep__kick_wakes, sleep__naps, poll__offers_its_cpu, polled__offers_its_cpu)
