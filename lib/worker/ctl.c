@@ -300,6 +300,8 @@ wait_ms(struct worker_device *d, int timeout_ms, bool polling)
 		due = t->due;
 	if (d->accept_paused && d->accept_due < due)
 		due = d->accept_due;
+	if (d->lanes_busy && d->lanes_due < due)
+		due = d->lanes_due;
 	if (polling && now + POLL_NS < due)
 		due = now + POLL_NS;
 	if (!TAILQ_EMPTY(&d->reap) || !TAILQ_EMPTY(&d->ready) || ctl_neigh_untold(d))
@@ -334,7 +336,7 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 	ctl_clients_run(d);
 	/* Each has its work to do, whatever the others say. */
 	polling = ctl_msg_retry(d) || polling;
-	polling = ctl_lanes_check(d) || polling;
+	ctl_lanes_check(d);
 	n = wait_events(d, timeout_ms, polling, ev);
 	for (int i = 0; i < n; i++) {
 		struct ctl_source *s = ev[i].data.ptr;

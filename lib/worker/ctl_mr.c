@@ -591,7 +591,7 @@ ctl_mrs_check(struct worker_device *d)
 
 /* ---- lanes ---------- */
 
-bool
+void
 ctl_lanes_check(struct worker_device *d)
 {
 	struct ctl_client *c;
@@ -599,7 +599,7 @@ ctl_lanes_check(struct worker_device *d)
 	bool any = false;
 
 	if (now < d->lanes_due)
-		return d->lanes_busy;
+		return;
 	any = ctl_helper_check(d, now);
 	any |= copier_lanes_join(d, false);
 	TAILQ_FOREACH(c, &d->clients, link) {
@@ -613,5 +613,4 @@ ctl_lanes_check(struct worker_device *d)
 	}
 	d->lanes_due = now + LANES_NS;
 	d->lanes_busy = any;
-	return any;
 }

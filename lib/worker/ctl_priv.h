@@ -362,8 +362,8 @@ ctl_client_spent(const struct ctl_client *c)
 }
 /** Send a message, now or when the socket has room. The fds are dup'ed or the caller's still. */
 void ctl_client_send(struct ctl_client *c, const void *msg, size_t len, const int *fds);
-/** Cut off whose copier lane hangs. @return whether lanes are to be looked at again soon. */
-bool ctl_lanes_check(struct worker_device *d);
+/** Cut off whose copier lane hangs, when lanes_due has come; lanes_busy: to be done again then. */
+void ctl_lanes_check(struct worker_device *d);
 /** Kill regions whose object was truncated under us. */
 void ctl_mrs_check(struct worker_device *d);
 /** Send a push with one element. */

@@ -350,7 +350,33 @@ START_TEST(quota__waits_for_the_dying)
 }
 END_TEST
 
+/* ---- how long it may sleep ---------- */
+
+static int slept_ms; /* that the last epoll_wait() might have */
+
+/* In place of libc's: nobody waits here. */
+int
+epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout_ms)
+{
+	slept_ms = timeout_ms;
+	return epoll_pwait(epfd, ev, max, 0, NULL);
+}
+
+/* Lanes and helpers that are at work are looked at when that is due, not all the time. */
+START_TEST(lanes__no_polling)
+{
+	fx_settle(1);
+	fx_dev->lanes_busy = true;
+	fx_dev->lanes_due = UINT64_MAX;
+	worker_ctl_poll(fx_dev, -1);
+	ck_assert_int_gt(slept_ms, 1);
+	fx_dev->lanes_due = ctl_now(fx_dev) + 20000000;
+	worker_ctl_poll(fx_dev, -1);
+	ck_assert_int_le(slept_ms, 20);
+}
+END_TEST
+
 FX_MAIN("ctl_turn", setup, teardown, requests__a_turn_at_a_time, requests__death_between_turns,
 	resize__a_ring_at_a_time, resize__death_between_rings, death__a_turn_at_a_time,
 	death__few_on_their_way, death__arenas_by_the_helper, dereg__by_the_helper,
-	quota__waits_for_the_dying)
+	quota__waits_for_the_dying, lanes__no_polling)
