@@ -106,5 +106,5 @@ ctl_notify(struct worker_device *d, struct verbs_cq *cq)
 	(void)d;
 	/* The worker has pushed the CQ's number; the pipe was left to us. */
 	if (w->channel != NULL)
-		worker_channel_write(w->channel);
+		worker_channel_write(w->channel, 1);
 }

@@ -126,10 +126,11 @@ struct worker_channel {
 	int wr_fd; /* of a pipe, O_NONBLOCK; never leaves the daemon */
 	/* by worker id; [num_workers] is the control thread's */
 	struct ring_channel_sub *sub[RING_MAX_WORKERS + 1];
-	/** A worker's: its byte is still to be written. */
+	/** A worker's: bytes of it are still to be written. */
 	struct worker_channel_at {
 		TAILQ_ENTRY(worker_channel_at) link;
-		struct worker_channel *due; /* this one; NULL: no */
+		struct worker_channel *due; /* this one; NULL: none are */
+		uint32_t owed;		    /* bytes, if it is due */
 	} at[RING_MAX_WORKERS];
 };
 

@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What verbs asks of its surroundings: wake a client, tell an event, start a foreign access. */
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "worker_priv.h"
 
-/** EAGAIN: the pipe is readable already. Its reader gone: nobody is there to be woken. */
-void
-worker_channel_write(const struct worker_channel *ch)
+/*
+ * EAGAIN: the pipe is readable already, and for longer than there are numbers to pop. Its reader
+ * gone: nobody is there to be woken.
+ */
+bool
+worker_channel_write(const struct worker_channel *ch, uint32_t n)
 {
+	static const char bytes[WORKER_NOTIFY_BYTES];
 	ssize_t rc;
 
+	static_assert(sizeof(bytes) <= PIPE_BUF, "written whole or not at all");
 	do
-		rc = write(ch->wr_fd, "", 1);
+		rc = write(ch->wr_fd, bytes, n);
 	while (rc < 0 && errno == EINTR);
+	return rc > 0;
 }
 
 /* ---- notifications ---------- */
 
 /*
  * The number is pushed in every case; what is put off, when the loop has written its share and
- * the control thread has all that it is given, is the byte, one for all CQs of the channel.
+ * the control thread has all that it is given, is the byte. A reader trades each byte for one
+ * number, so a byte is owed for each, and a write pays many. No more are owed than the channel
+ * has room for numbers: a reader that is further behind looks at all of its CQs.
  */
 void
 worker_notify(void *ctx, struct verbs_cq *cq)
@@ -34,11 +44,12 @@ worker_notify(void *ctx, struct verbs_cq *cq)
 		return;
 	ring_channel_push(owner->channel->sub[w->id], cq->cqn);
 	at = &owner->channel->at[w->id];
-	if (at->due != NULL)
-		return;
-	if (w->notified < WORKER_NOTIFY_CAP) {
+	if (at->due != NULL) {
+		at->owed += at->owed < WORKER_NOTIFY_OWED;
+		worker_count(w, WORKER_C_NOTIFY_LATE, 1);
+	} else if (w->notified < WORKER_NOTIFY_CAP) {
 		w->notified++;
-		worker_channel_write(owner->channel);
+		worker_channel_write(owner->channel, 1);
 		worker_count(w, WORKER_C_NOTIFY, 1);
 	} else if ((m = worker_own_get(w, WORKER_OWN_NOTIFY)) != NULL) {
 		m->type = WORKER_MSG_NOTIFY;
@@ -47,23 +58,33 @@ worker_notify(void *ctx, struct verbs_cq *cq)
 		worker_count(w, WORKER_C_NOTIFY_DEFERRED, 1);
 	} else {
 		at->due = owner->channel;
+		at->owed = 1;
 		TAILQ_INSERT_TAIL(&w->due, at, link);
 		worker_count(w, WORKER_C_NOTIFY_LATE, 1);
 	}
 }
 
-/* Its byte now, if it is due. */
+/* A write's worth of what is owed; behind the others again if there is more. */
+static void
+channel_pay(struct worker *w, struct worker_channel_at *at)
+{
+	uint32_t n = RTE_MIN(at->owed, (uint32_t)WORKER_NOTIFY_BYTES);
+
+	TAILQ_REMOVE(&w->due, at, link);
+	at->owed = worker_channel_write(at->due, n) ? at->owed - n : 0;
+	worker_count(w, WORKER_C_NOTIFY, 1);
+	if (at->owed != 0)
+		TAILQ_INSERT_TAIL(&w->due, at, link);
+	else
+		at->due = NULL;
+}
+
+/* All that is owed now: a CQ goes, and the channel perhaps with it. */
 void
 worker_channel_settle(struct worker *w, struct worker_channel *ch)
 {
-	struct worker_channel_at *at = &ch->at[w->id];
-
-	if (at->due == NULL)
-		return;
-	TAILQ_REMOVE(&w->due, at, link);
-	at->due = NULL;
-	worker_channel_write(ch);
-	worker_count(w, WORKER_C_NOTIFY, 1);
+	while (ch->at[w->id].due != NULL)
+		channel_pay(w, &ch->at[w->id]);
 }
 
 /* ---- events ---------- */
@@ -160,7 +181,7 @@ worker_late(struct worker *w)
 		;
 	while (w->notified < WORKER_NOTIFY_CAP && (at = TAILQ_FIRST(&w->due)) != NULL) {
 		w->notified++;
-		worker_channel_settle(w, at->due);
+		channel_pay(w, at);
 	}
 }
 

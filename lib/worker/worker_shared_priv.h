@@ -101,8 +101,11 @@ void worker_kick(struct worker *w);
  * worker watches it too, but looks there only while it sleeps.
  */
 void worker_ctx_kick(struct worker *w, struct worker_ctx *ctx);
-/** One byte into a channel's pipe, after ring_channel_push() (WORKER_MSG_NOTIFY: it was done). */
-void worker_channel_write(const struct worker_channel *ch);
+/**
+ * Bytes into a channel's pipe, WORKER_NOTIFY_BYTES at most: one for each ring_channel_push(), done
+ * before (WORKER_MSG_NOTIFY: by the worker). @return false: it is full, or nobody reads.
+ */
+bool worker_channel_write(const struct worker_channel *ch, uint32_t n);
 
 /** Control thread, before it sleeps: enter, look at to_ctl, epoll, leave (ring_kick.h). */
 unsigned int worker_ctl_dequeue(struct worker_shared *s, struct worker_msg **m, unsigned int n);

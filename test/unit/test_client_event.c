@@ -46,6 +46,35 @@ notify(struct fake *f, uint32_t cq, bool solicited)
 	return true;
 }
 
+/* A worker that was late pays several bytes in one write. */
+START_TEST(channel__bytes_in_one_write)
+{
+	struct chan_set c = chan_setup();
+	struct rnic_cq_attr attr = {.cqe = 3, .channel = c.ch};
+	struct rnic_cq *two, *cq[2];
+
+	nonblocking(rnic_channel_fd(c.ch));
+	ck_assert_int_eq(rnic_create_cq(c.s.ctx, &attr, &two), 0);
+	ck_assert_int_eq(rnic_req_notify_cq(c.cq, 0), 0);
+	ck_assert_int_eq(rnic_req_notify_cq(two, 0), 0);
+	for (uint32_t i = 1; i <= 2; i++) {
+		ck_assert(ring_cq_should_notify(c.s.f->cq[i].client, c.s.f->cq[i].daemon, false));
+		ring_channel_push(&c.s.f->channel[0], FAKE_CQN(i));
+	}
+	ck_assert_int_eq(write(c.s.f->pipe, "xx", 2), 2);
+	ck_assert_int_eq(rnic_get_cq_event(c.ch, &cq[0]), 0);
+	ck_assert(readable(rnic_channel_fd(c.ch)));
+	ck_assert_int_eq(rnic_get_cq_event(c.ch, &cq[1]), 0);
+	ck_assert_ptr_eq(cq[0], c.cq);
+	ck_assert_ptr_eq(cq[1], two);
+	ck_assert(!readable(rnic_channel_fd(c.ch)));
+	rnic_ack_cq_events(c.cq, 1);
+	rnic_ack_cq_events(two, 1);
+	ck_assert_int_eq(rnic_destroy_cq(two), 0);
+	fake_teardown(&c.s);
+}
+END_TEST
+
 START_TEST(channel__one_event_an_arming)
 {
 	struct chan_set c = chan_setup();
@@ -338,6 +367,7 @@ START_TEST(channel__stale_hints)
 }
 END_TEST
 
-UNIT_MAIN("client_event", channel__one_event_an_arming, channel__destroyed_cq, channel__lost_hints,
+UNIT_MAIN("client_event", channel__one_event_an_arming, channel__bytes_in_one_write,
+	channel__destroyed_cq, channel__lost_hints,
 	death__wakes_all, async__kinds, async__destroy_waits_for_ack, async__beside_calls,
 	wait_cq__wakes, wait_cq__time_over_after_lost_byte, channel__stale_hints)

@@ -590,7 +590,7 @@ START_TEST(channel__without_reader)
 	ch = ctl_obj_find(TAILQ_FIRST(&fx_dev->clients), CTL_CHANNEL, rep.handle);
 	while (cl.num_fds > 0)
 		close(cl.fds[--cl.num_fds]);
-	worker_channel_write(&ch->ch);
+	worker_channel_write(&ch->ch, 1);
 	expect_well();
 }
 END_TEST

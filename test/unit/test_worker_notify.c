@@ -97,18 +97,67 @@ START_TEST(notify__a_share_a_loop)
 }
 END_TEST
 
-/** One byte wakes it, however many CQs it is for. */
-START_TEST(notify__once_a_channel)
+/** A reader trades each byte for one number: as many bytes as numbers, in one write. */
+START_TEST(notify__a_byte_a_number)
 {
+	uint64_t before;
+
 	start();
 	notify_all();
 	bytes();
 	worker_notify(w, cq[CHANNELS - 1]);
 	worker_notify(w, cq[CHANNELS - 1]);
+	before = fx_count(&f, 0, WORKER_C_NOTIFY);
 	while (worker_is_late(w))
 		worker_poll(w);
-	ck_assert_uint_eq(bytes(), LATE);
+	ck_assert_uint_eq(bytes(), LATE + 2);
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_NOTIFY), before + LATE);
 	ck_assert_uint_eq(atomic_load(&sub[CHANNELS - 1].tail), 3);
+	stop();
+}
+END_TEST
+
+/** More than a write holds takes several loops; more than matters is not owed. */
+START_TEST(notify__many_owed)
+{
+	const unsigned int n = WORKER_NOTIFY_OWED + 9;
+	unsigned int got, first;
+
+	start();
+	notify_all();
+	while (worker_is_late(w))
+		worker_poll(w);
+	bytes();
+	for (unsigned int i = 0; i < WORKER_NOTIFY_CAP; i++)
+		worker_notify(w, cq[0]);
+	bytes();
+	for (unsigned int i = 0; i < n + WORKER_NOTIFIES; i++)
+		worker_notify(w, cq[0]);
+	ck_assert_uint_eq(ch[0].at[0].owed, WORKER_NOTIFY_OWED);
+	worker_poll(w);
+	first = got = bytes();
+	ck_assert_uint_le(first, WORKER_NOTIFY_CAP * WORKER_NOTIFY_BYTES);
+	while (worker_is_late(w)) {
+		worker_poll(w);
+		got += bytes();
+	}
+	ck_assert_uint_eq(got, WORKER_NOTIFY_OWED);
+	ck_assert_ptr_null(ch[0].at[0].due);
+	stop();
+}
+END_TEST
+
+/** Nobody reads: a pipe that is full settles what is owed. */
+START_TEST(notify__full_pipe)
+{
+	start();
+	notify_all();
+	while (write(ch[CHANNELS - 1].wr_fd, "", 1) == 1)
+		;
+	worker_notify(w, cq[CHANNELS - 1]);
+	for (unsigned int left = LATE; left > 0; left -= RTE_MIN(left, WORKER_NOTIFY_CAP))
+		worker_poll(w);
+	ck_assert(!worker_is_late(w));
 	stop();
 }
 END_TEST
@@ -137,16 +186,18 @@ START_TEST(notify__cq_goes)
 	notify_all();
 	bytes();
 	m.cq.cq = cq[CHANNELS - 1];
+	for (int i = 0; i < WORKER_NOTIFY_BYTES; i++) /* one more than a write holds */
+		worker_notify(w, cq[CHANNELS - 1]);
 	ck_assert_ptr_nonnull(ch[CHANNELS - 1].at[0].due);
 	ck_assert(worker_send(w, &m));
 	before = fx_count(&f, 0, WORKER_C_NOTIFY);
 	worker_mail(w);
 	ck_assert_ptr_null(ch[CHANNELS - 1].at[0].due);
-	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_NOTIFY), before + 1);
-	ck_assert_uint_eq(bytes(), 1);
+	ck_assert_uint_eq(fx_count(&f, 0, WORKER_C_NOTIFY), before + 2);
+	ck_assert_uint_eq(bytes(), WORKER_NOTIFY_BYTES + 1);
 	stop();
 }
 END_TEST
 
-UNIT_MAIN("worker_notify", notify__a_share_a_loop, notify__once_a_channel,
-	  notify__late_at_the_next_loops_expense, notify__cq_goes)
+UNIT_MAIN("worker_notify", notify__a_share_a_loop, notify__a_byte_a_number, notify__many_owed,
+	  notify__full_pipe, notify__late_at_the_next_loops_expense, notify__cq_goes)
