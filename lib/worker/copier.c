@@ -66,6 +66,7 @@ struct copier_lane {
 	sem_t ready;		   /* the thread has its rights, or has failed: */
 	int failed;		   /* -errno */
 	struct copier_lane *next_ending;
+	struct ctl_user *user;	   /* charged with it, since it was put while its call hung */
 	struct copier_req current; /* of the access under way */
 	struct rte_ring *todo;	   /* struct copier_msg *, many producers: io and worker inside */
 	struct rte_ring *free;	   /* struct copier_msg * */
@@ -467,9 +468,31 @@ copier_lane_drain(struct copier_lane *l)
 	return true;
 }
 
+/* What outlives its client stays its uid's. */
+static void
+lane_charge(struct copier_lane *l, struct ctl_user *u)
+{
+	l->user = u;
+	u->abandoned++;
+	u->fds += COPIER_LANE_FDS;
+}
+
+static void
+lane_uncharge(struct copier_lane *l)
+{
+	struct ctl_user *u = l->user;
+
+	if (u == NULL)
+		return;
+	l->user = NULL;
+	u->abandoned--;
+	ctl_user_fds_put(u, COPIER_LANE_FDS);
+	ctl_user_free(u);
+}
+
 /* A thread that is not abandoned ends soon, but nobody here waits for that. */
 void
-copier_lane_put(struct copier_lane *l)
+copier_lane_put(struct copier_lane *l, struct ctl_user *u)
 {
 	struct worker_device *d;
 
@@ -478,11 +501,8 @@ copier_lane_put(struct copier_lane *l)
 	d = container_of(l->s, struct worker_device, sh);
 	atomic_store(&l->stop, true);
 	(void)eventfd_write(l->wake, 1);
-	if (atomic_load(&l->state) == LANE_ABANDONED) {
-		pthread_detach(l->thread);
-		lane_free(l);
-		return;
-	}
+	if (atomic_load(&l->state) == LANE_ABANDONED)
+		lane_charge(l, u);
 	l->next_ending = d->lanes_ending;
 	d->lanes_ending = l;
 }
@@ -491,17 +511,25 @@ bool
 copier_lanes_join(struct worker_device *d, bool all)
 {
 	struct copier_lane **at = &d->lanes_ending, *l;
+	bool left = false;
 
 	while ((l = *at) != NULL) {
-		if (!all && !atomic_load(&l->ended)) {
+		bool ended = atomic_load(&l->ended), abandoned = l->user != NULL;
+
+		if (!ended && !all) {
+			left |= !abandoned; /* that one takes as long as it likes */
 			at = &l->next_ending;
 			continue;
 		}
 		*at = l->next_ending;
-		pthread_join(l->thread, NULL);
+		lane_uncharge(l);
+		if (abandoned && !ended)
+			pthread_detach(l->thread);
+		else
+			pthread_join(l->thread, NULL);
 		lane_free(l);
 	}
-	return d->lanes_ending != NULL;
+	return left;
 }
 
 /* ---- worker ---------- */

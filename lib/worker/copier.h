@@ -13,7 +13,11 @@
 
 #include "verbs.h"
 
+/** Descriptors that each lane has open. */
+#define COPIER_LANE_FDS 2
+
 struct copier_lane;
+struct ctl_user;
 struct worker_device;
 struct worker_shared;
 
@@ -27,9 +31,15 @@ struct copier_who;
 struct copier_lane *copier_lane_new(struct worker_shared *s, const struct copier_who *who,
 				    int *err);
 /* Control thread, the rest. */
-/** No access is under way or will come. NULL is allowed. */
-void copier_lane_put(struct copier_lane *l);
-/** Join threads of lanes that were put; all: wait for them. @return whether some are left. */
+/**
+ * No access is under way or will come. NULL is allowed. A lane whose call still hangs is charged to
+ * the uid, in fds and abandoned, until its thread has ended.
+ */
+void copier_lane_put(struct copier_lane *l, struct ctl_user *u);
+/**
+ * Join threads of lanes that were put. all: wait for those that end by themselves, and leave those
+ * whose call hangs. @return whether some are left that end soon.
+ */
 bool copier_lanes_join(struct worker_device *d, bool all);
 /** Whether an access has waited and taken longer than `limit` ns: no honest one does. */
 bool copier_lane_stuck(const struct copier_lane *l, uint64_t now, uint64_t limit);

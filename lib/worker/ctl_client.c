@@ -540,7 +540,7 @@ client_free(struct ctl_client *c)
 	TAILQ_REMOVE(&d->clients, c, link);
 	d->num_clients--;
 	d->accept_due = 0; /* there are descriptors again */
-	copier_lane_put(c->lane);
+	copier_lane_put(c->lane, c->user);
 	ctl_map_fini(&c->mems);
 	ctl_user_fds_put(c->user, own_fds(d));
 	undying(c);

@@ -24,6 +24,7 @@ struct reg_job {
 	struct ctl_mr *replaces; /* REREG_MR */
 	struct mapmem *map;
 	struct copier_lane *lane; /* made for this */
+	bool no_lane;		  /* its uid may have no more */
 	bool unmap;		  /* it has failed: give the mappings back */
 	bool entered;		  /* reg_enter() was there */
 	int status;
@@ -156,7 +157,10 @@ reg_step(struct ctl_job *j)
 	}
 	r->status = mapmem_step(r->map);
 	if (r->status == 0 && mapmem_has_foreign(r->map) && !r->client->lane_made) {
-		r->lane = reg_lane(r->client, &r->status);
+		if (r->no_lane)
+			r->status = -EAGAIN;
+		else
+			r->lane = reg_lane(r->client, &r->status);
 		r->client->lane_made = r->lane != NULL;
 	}
 	r->unmap = r->status < 0;
@@ -293,6 +297,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 	r->job.step = reg_step;
 	r->job.done = reg_done;
 	r->client = c;
+	r->no_lane = c->user->abandoned >= CTL_ABANDONED_UID;
 	r->mr = mr;
 	r->replaces = replaces;
 	r->e = e;

@@ -44,7 +44,7 @@ ctl_user_put(struct ctl_user *u)
 void
 ctl_user_free(struct ctl_user *u)
 {
-	if (u->clients == 0 && u->resolving == 0) {
+	if (u->clients == 0 && u->resolving == 0 && u->abandoned == 0) {
 		LIST_REMOVE(u, link);
 		free(u);
 	}

@@ -91,6 +91,8 @@ struct ctl_neigh_waits {
 	int status;
 };
 
+#define CTL_ABANDONED_UID 8u /* with so many a uid gets no new lane */
+
 /** One for each uid that has clients; its clients share the limits. */
 struct ctl_user {
 	LIST_ENTRY(ctl_user) link;
@@ -102,6 +104,7 @@ struct ctl_user {
 	struct mapmem_share maps; /* the mappings that this takes */
 	uint32_t fds; /* descriptors that are open for it */
 	uint32_t registering; /* regions that the helper looks at the memory of */
+	uint32_t abandoned; /* lanes of clients that are gone, whose call hangs; it lives as long */
 	uint32_t resolving; /* neighbours: it lives as long as these, too */
 	uint32_t resolves;  /* RESOLVE requests under way */
 	uint32_t woken; /* of its line, which have not tried again yet */

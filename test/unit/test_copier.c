@@ -153,5 +153,87 @@ START_TEST(full_mailbox__not_waited_for)
 }
 END_TEST
 
+/* ---- what it leaves behind ---------- */
+
+static sem_t call_returns;
+
+static void *
+hanging_call(void *arg)
+{
+	struct copier_lane *l = arg;
+
+	while (sem_wait(&call_returns) < 0)
+		;
+	atomic_store(&l->ended, true);
+	lane_free(l);
+	return NULL;
+}
+
+/* A lane put while its thread is in a call that hangs; another reference is the test's. */
+static struct ctl_user *
+put_hanging(void)
+{
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+
+	sem_init(&call_returns, 0, 0);
+	lane->wake = eventfd(0, EFD_CLOEXEC);
+	atomic_store(&lane->refs, 3);
+	ck_assert_int_eq(pthread_create(&lane->thread, NULL, hanging_call, lane), 0);
+	atomic_store(&lane->state, LANE_ABANDONED);
+	copier_lane_put(lane, u);
+	return u;
+}
+
+START_TEST(abandoned__charged_until_it_ends)
+{
+	struct ctl_user *u = LIST_FIRST(&fx_dev->users);
+	uint32_t fds = u->fds;
+
+	put_hanging();
+	ck_assert(!copier_lanes_join(fx_dev, false)); /* no hurry */
+	ck_assert_uint_eq(u->abandoned, 1);
+	ck_assert_uint_eq(u->fds, fds + COPIER_LANE_FDS);
+	sem_post(&call_returns);
+	while (!atomic_load(&lane->ended))
+		sched_yield();
+	ck_assert(!copier_lanes_join(fx_dev, false));
+	ck_assert_uint_eq(u->abandoned, 0);
+	ck_assert_uint_eq(u->fds, fds);
+	ck_assert_ptr_null(fx_dev->lanes_ending);
+}
+END_TEST
+
+/* The device goes, and waits for no such thread. */
+START_TEST(abandoned__not_waited_for)
+{
+	struct ctl_user *u = put_hanging();
+
+	copier_lanes_join(fx_dev, true);
+	ck_assert_uint_eq(u->abandoned, 0);
+	ck_assert_ptr_null(fx_dev->lanes_ending);
+	sem_post(&call_returns);
+	while (atomic_load(&lane->refs) != 1)
+		sched_yield();
+}
+END_TEST
+
+/* Its uid is known for as long. */
+START_TEST(abandoned__keeps_its_user)
+{
+	struct ctl_user *u = put_hanging();
+
+	fx_close(&cl);
+	fx_settle(0);
+	ck_assert_ptr_eq(LIST_FIRST(&fx_dev->users), u);
+	ck_assert_uint_eq(u->fds, COPIER_LANE_FDS);
+	sem_post(&call_returns);
+	while (!atomic_load(&lane->ended))
+		sched_yield();
+	copier_lanes_join(fx_dev, false);
+	ck_assert_ptr_null(LIST_FIRST(&fx_dev->users));
+}
+END_TEST
+
 FX_MAIN("copier", start, end, not_in_a_call__not_abandoned, in_a_call__abandoned_once,
-	queue__counts, full_mailbox__not_waited_for)
+	queue__counts, full_mailbox__not_waited_for, abandoned__charged_until_it_ends,
+	abandoned__not_waited_for, abandoned__keeps_its_user)

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
+#include "copier.h"
 #include "ctl_objects.h"
 #include "fuse_stall.h"
 
@@ -328,8 +329,10 @@ hang(uint8_t opcode)
 	struct ring_ctrl_query_port_rep rep;
 	struct ring_ctrl_reg_mr_rep mr, local;
 	static struct fx_client other;
+	struct ctl_user *u;
 	struct pair p;
 	uint8_t *from;
+	uint32_t fds;
 
 	if (!fuse_stall_start(&stall)) {
 		printf("hanging call: skipped, FUSE cannot be mounted here\n");
@@ -364,9 +367,44 @@ hang(uint8_t opcode)
 	ck_assert_int_eq(fx_call(&other, RING_CTRL_QUERY_PORT, &req, &rep), 0);
 	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
 	ck_assert_uint_eq(mr_table_count(fx_dev->sh.mrs), 0);
+	u = TAILQ_FIRST(&fx_dev->clients)->user;
+	fds = u->fds;
+	ck_assert_uint_eq(u->abandoned, 1);
 	fuse_stall_end(&stall); /* the call returns, and its thread ends */
+	while (u->abandoned != 0) {
+		fx_dev->lanes_due = 0;
+		fx_step();
+	}
+	ck_assert_uint_eq(u->fds, fds - COPIER_LANE_FDS);
 	fx_close(&other);
 }
+
+/* Who has left so many behind gets no more of them; what needs none is as ever. */
+START_TEST(too_many_hang__no_lane)
+{
+	void *private = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		0);
+	struct ring_ctrl_reg_mr_rep mr;
+	struct ctl_user *u;
+	uint32_t pd;
+
+	fx_connect(&cl);
+	ck_assert_int_eq(fx_hello(&cl), 0);
+	pd = make_pd();
+	u = TAILQ_FIRST(&fx_dev->clients)->user;
+	u->abandoned = CTL_ABANDONED_UID;
+	ck_assert_int_eq(reg_mr(pd, private, 4096, RW, &mr), -EAGAIN);
+	ck_assert_ptr_null(TAILQ_FIRST(&fx_dev->clients)->lane);
+	ck_assert_int_eq(reg_mr(pd, make_mem(64), 64, RW, &mr), 0);
+	u->abandoned = CTL_ABANDONED_UID - 1;
+	ck_assert_int_eq(reg_mr(pd, private, 4096, RW, &mr), 0);
+	ck_assert_uint_eq(mr.how, RING_MR_COPIED);
+	u->abandoned = CTL_ABANDONED_UID; /* it has its lane */
+	ck_assert_int_eq(reg_mr(pd, private, 4096, RW, &mr), 0);
+	u->abandoned = 0;
+	munmap(private, 4096);
+}
+END_TEST
 
 /* ---- a lock that is kept ---------- */
 
@@ -545,4 +583,4 @@ FX_MAIN("ctl_copier", start, end, same_uid, other_uid, many_groups,
 	other_uid__no_hold_on_lane,
 	not_dumpable__refused, exec__out_of_reach, no_pid__refused,
 	withheld_page__error, kept_mmap_lock__others_go_on, hanging_write__cut_off,
-	hanging_read__cut_off)
+	hanging_read__cut_off, too_many_hang__no_lane)
