@@ -9,7 +9,8 @@ static int sleeps_ms; /* that the control thread would have, the last time */
 int
 epoll_wait(int epfd, struct epoll_event *ev, int n, int timeout)
 {
-	sleeps_ms = timeout;
+	if (fx_dev != NULL && epfd == fx_dev->epfd) /* not EAL's thread */
+		sleeps_ms = timeout;
 	return epoll_pwait(epfd, ev, n, timeout, NULL);
 }
 

@@ -354,12 +354,15 @@ END_TEST
 
 static int slept_ms; /* that the last epoll_wait() might have */
 
-/* In place of libc's: nobody waits here. */
+/* In place of libc's: the device does not wait here. EAL's own thread does. */
 int
 epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout_ms)
 {
-	slept_ms = timeout_ms;
-	return epoll_pwait(epfd, ev, max, 0, NULL);
+	if (fx_dev != NULL && epfd == fx_dev->epfd) {
+		slept_ms = timeout_ms;
+		timeout_ms = 0;
+	}
+	return epoll_pwait(epfd, ev, max, timeout_ms, NULL);
 }
 
 /* Lanes and helpers that are at work are looked at when that is due, not all the time. */
