@@ -131,6 +131,21 @@ run_nothing(struct roce_qp *qp)
 	       qp->v.wqe_head == NULL;
 }
 
+/**
+ * A turn of requests between many responses: a peer that asks for READs without a pause would
+ * keep a full port for them, and requests of ours run out of retries that were never sent.
+ */
+static enum verbs_run
+run_between(struct roce *r, struct roce_qp *qp)
+{
+	int32_t before = qp->v.deficit;
+	enum verbs_run res = roce_req_run(r, qp);
+
+	if (res != VERBS_RUN_FULL || qp->v.deficit != before)
+		qp->resp_burst = 0; /* else it is still their turn */
+	return res == VERBS_RUN_FULL || qp->v.state == RING_QPS_ERR ? res : VERBS_RUN_IDLE;
+}
+
 /** Responses, the acknowledgement, requests: but behind a parked one what must not overtake it. */
 static enum verbs_run
 run_send(struct roce *r, struct roce_qp *qp)
@@ -139,6 +154,11 @@ run_send(struct roce *r, struct roce_qp *qp)
 
 	if (unlikely(parked == VERBS_RUN_FULL || (qp->parked && qp->parked_response)))
 		return parked;
+	if (unlikely(qp->resp_burst >= ROCE_RESP_BURST && parked == VERBS_RUN_IDLE)) {
+		res = run_between(r, qp);
+		if (res != VERBS_RUN_IDLE)
+			return res;
+	}
 	res = roce_resp_run(r, qp);
 	if (res != VERBS_RUN_IDLE)
 		return res;

@@ -33,6 +33,7 @@
 #define ROCE_LATE_PAYLOAD 1024	       /* longer payloads are summed as they are copied */
 #define ROCE_INFLIGHT (512u << 10)     /* bytes, default */
 #define ROCE_ACK_EVERY 32	       /* packets without AckReq, at most */
+#define ROCE_RESP_BURST 32	       /* responses before requests have a turn */
 #define ROCE_PKT_COST 64u /* bytes that a packet counts for beside its payload */
 #define ROCE_PSN_WINDOW ((1u << 23) - 1) /* PSNs outstanding: they must stay comparable */
 #define ROCE_FLUSH_CQES 64	       /* completions of one turn in ERR */
@@ -184,6 +185,7 @@ struct roce_qp {
 	uint32_t res_tail;    /* index of the next resource, free running */
 	uint32_t res_pending; /* how many are pending */
 	uint32_t rx_held;
+	uint8_t resp_burst; /* responses since requests had a turn, up to ROCE_RESP_BURST */
 	struct roce_qp *ack_next, *neigh_next;
 	struct roce_pktq behind_hole; /* requests, in PSN order */
 	struct roce_pktq early;	      /* responses behind a hole, in PSN order */

@@ -304,9 +304,10 @@ roce_resp_run(struct roce *r, struct roce_qp *qp)
 		e = res_first_pending(qp);
 		if (e == NULL)
 			break;
-		do
+		do {
 			res = resp_packet(r, qp, e);
-		while (res == ROCE_TX_SENT && e->pending && qp->v.deficit > 0);
+			qp->resp_burst += res == ROCE_TX_SENT && qp->resp_burst < ROCE_RESP_BURST;
+		} while (res == ROCE_TX_SENT && e->pending && qp->v.deficit > 0);
 		if (res == ROCE_TX_FULL)
 			return net_tx_room(r->cfg.tx[qp->port]) ? VERBS_RUN_MORE : VERBS_RUN_FULL;
 		if (res == ROCE_TX_WAIT || res == ROCE_TX_PARKED)
