@@ -338,7 +338,12 @@ static void
 pool_stop(struct pool *p)
 {
 	for (uint32_t i = 0; i < THREADS; i++) {
-		if (p->thread[i].state != HELPER_NONE)
+		bool made;
+
+		pthread_mutex_lock(&p->h->lock);
+		made = p->thread[i].state != HELPER_NONE;
+		pthread_mutex_unlock(&p->h->lock);
+		if (made)
 			pthread_join(p->thread[i].thread, NULL);
 	}
 	pthread_cond_destroy(&p->wake);

@@ -174,7 +174,7 @@ static void *
 bind_one(void *arg)
 {
 	const struct binder *b = arg;
-	struct rnic_send_wr wr = send_wr(1, 0);
+	struct rnic_send_wr wr = {.wr_id = 1, .send_flags = RNIC_SEND_SIGNALED};
 
 	if (rnic_bind_mw(b->qp, b->mw, &wr))
 		abort();
