@@ -336,7 +336,6 @@ roce_req_has_work(struct roce_qp *qp)
 
 /* roce_qpn.c */
 struct verbs_qp *roce_qpn_lookup(const struct roce_qpn_table *t, uint32_t qpn, uint32_t *worker);
-void roce_qpn_prefetch(const struct roce_qpn_table *t, uint32_t qpn);
 
 /* roce_engine.c */
 /** The receive in use, if any, completes as flushed: an SRQ's slot comes back no other way. */

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include <rte_common.h>
-#include <rte_prefetch.h>
 
 #include "roce_priv.h"
 
@@ -142,12 +141,6 @@ uint32_t
 roce_qpn_count(const struct roce_qpn_table *t)
 {
 	return t->count;
-}
-
-void
-roce_qpn_prefetch(const struct roce_qpn_table *t, uint32_t qpn)
-{
-	rte_prefetch0(qpn_slot(t, qpn));
 }
 
 struct verbs_qp *

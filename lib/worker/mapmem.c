@@ -35,7 +35,6 @@ struct mapping {
 
 struct mapmem {
 	struct mapmem_req r;
-	uint64_t bytes;
 	struct mapmem_look *look; /* NULL: it is over */
 	uint32_t num_segs, num_maps, populating;
 	struct mr_seg *segs;
@@ -112,7 +111,6 @@ unmap_step(struct mapmem *m)
 	n = p->len < n ? p->len : n;
 	p->len -= n;
 	munmap(p->map + p->len, n);
-	m->bytes -= n;
 	atomic_fetch_sub(m->r.used, n);
 	if (p->len == 0) {
 		m->num_maps--;
@@ -141,22 +139,10 @@ mapmem_segs(const struct mapmem *m, uint32_t *num)
 	return m->segs;
 }
 
-uint64_t
-mapmem_bytes(const struct mapmem *m)
-{
-	return m->bytes;
-}
-
 bool
 mapmem_has_foreign(const struct mapmem *m)
 {
 	return m->foreign;
-}
-
-bool
-mapmem_has_mapped(const struct mapmem *m)
-{
-	return m->num_maps > 0;
 }
 
 void
@@ -186,7 +172,6 @@ map_enter(struct mapmem *m, uint8_t *map, uint64_t len, uint64_t page)
 		.guard = guard,
 		.write = m->r.write,
 	};
-	m->bytes += len;
 	return 0;
 }
 

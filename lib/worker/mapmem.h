@@ -59,9 +59,7 @@ bool mapmem_free_step(struct mapmem *m);
 
 /** After the last step. */
 const struct mr_seg *mapmem_segs(const struct mapmem *m, uint32_t *num);
-uint64_t mapmem_bytes(const struct mapmem *m); /* mapped and locked here */
 bool mapmem_has_foreign(const struct mapmem *m);
-bool mapmem_has_mapped(const struct mapmem *m);
 /** Who is told when an object is truncated under us, and zero pages stand in. Control thread. */
 void mapmem_set_owner(struct mapmem *m, void *owner);
 /** Tell the owners of mappings that have died since, each mapping once. Control thread. */

@@ -2,31 +2,14 @@
 /* Requester rules, each named by its item of the conformance list in docs/wire.md. */
 #include <errno.h>
 
-#include "wire.h"
+#include "wire_req.h"
 
-#define ACK31 roce_syn_ack(ROCE_CREDIT_CODE_NONE)
-#define RADDR 0x7000000u
-#define RKEY 0x1234u
-#define T(code) (UINT64_C(4096) << (code))
-
-static uint8_t data[8192];
-
-/** RTS, credits unlimited by a first acknowledged WRITE at PSN 0x100; the next is 0x101. */
 static struct wire *
 start(struct wire_params p)
 {
-	struct wire *w;
-
 	if (p.timeout == 0)
 		p.timeout = 10;
-	wire_pattern(data, sizeof(data), 5);
-	w = wire_new(&p);
-	memcpy(w->mem, data, sizeof(data));
-	wire_post(w, RING_WR_RDMA_WRITE, 0, 8, 0, RADDR, RKEY);
-	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x100, NULL);
-	wire_ack(w, 0x100, ACK31, 1);
-	wire_cqe(w, WC_SUCCESS);
-	return w;
+	return wire_req_start(p);
 }
 
 static void
