@@ -45,7 +45,8 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-bold= plain=
+bold=''
+plain=''
 [ ! -t 1 ] || bold=$'\033[1m' plain=$'\033[0m'
 say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
 die() { echo "demo.sh: $*" >&2; exit 1; }

@@ -42,6 +42,8 @@ tier=default
 compiler=gcc
 install=1
 verbose=()
+ninja=(ninja) # of 400 lines that nobody sees at a terminal, a log has none
+[ -t 1 ] || ninja+=(--quiet)
 suites=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -50,7 +52,7 @@ while [ $# -gt 0 ]; do
 	--compiler) [ $# -gt 1 ] || die "--compiler wants a name"; compiler=$2; shift ;;
 	--compiler=*) compiler=${1#*=} ;;
 	--no-install) install=0 ;;
-	-v | --verbose) verbose=(-v) ;;
+	-v | --verbose) verbose=(-v) ninja=(ninja -v) ;;
 	-*) usage >&2; die "no option '$1'" ;;
 	*) suites+=("$1") ;;
 	esac
@@ -86,6 +88,8 @@ passed=0
 failed=0
 skipped=0
 faults=() # what failed, for the closing lines
+said=$(mktemp) # what the failed ones last said, shown with them
+trap 'rm -f "$said"' EXIT
 started=$SECONDS
 
 step() {
@@ -97,18 +101,20 @@ check() {
 	local what=$1
 	shift
 	step "$what"
-	if "$@"; then
+	if "$@" 2>&1 | tee "$said.1"; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))
 		faults+=("$what")
+		{ echo "-- $what"; tail -n 40 "$said.1" | sed 's/^/   /'; } >>"$said"
 	fi
+	rm -f "$said.1"
 }
 
 finish() {
 	local f line
-	trap - EXIT
 	echo
+	cat "$said"
 	for f in ${faults[@]+"${faults[@]}"}; do
 		echo "failed: $f"
 	done
@@ -143,7 +149,7 @@ configure() {
 build() {
 	local dir=$1 cc=$2
 	step "build $dir ($cc)"
-	if configure "$@" && ninja -C "$dir" -j "$jobs" ${verbose[@]+"${verbose[@]}"}; then
+	if configure "$@" && "${ninja[@]}" -C "$dir" -j "$jobs"; then
 		return 0
 	fi
 	failed=$((failed + 1))
@@ -166,6 +172,7 @@ run() {
 	skipped=$((skipped + s))
 	if [ "$f" != 0 ]; then
 		faults+=("$f tests of $dir, see ${log%json}txt")
+		python3 devtools/count-tests.py --failed 40 "$log" >>"$said"
 	elif [ $rc != 0 ]; then
 		failed=$((failed + 1))
 		faults+=("meson test -C $dir: exit status $rc")
@@ -212,7 +219,7 @@ tests_long() {
 
 # shellcheck disable=SC2317 # called by check
 clang_compiles() {
-	configure build-clang clang -Dwerror=true && ninja -C build-clang -j "$jobs" ${verbose[@]+"${verbose[@]}"}
+	configure build-clang clang -Dwerror=true && "${ninja[@]}" -C build-clang -j "$jobs"
 }
 
 if [ $install = 1 ]; then
