@@ -20,6 +20,7 @@ struct net_tx_batch;
 struct rte_mbuf;
 struct rte_mempool;
 struct roce;
+struct roce_pkt;
 struct roce_qpn_table;
 
 /* Limits that are advertised. */
@@ -39,6 +40,10 @@ struct roce_qpn_table;
 	X(DROP_QP_STATE, "drop_qp_state", "QP in a state that takes no such packet")       \
 	X(DROP_ADDRESS, "drop_address", "addresses are not those of the QP's peer")        \
 	X(DROP_PKEY, "bad_pkey", "P_Key mismatch")                                         \
+	X(DROP_QKEY, "bad_qkey", "Q_Key mismatch")                                         \
+	X(GSI_RCVD, "gsi_rcvd", "management datagrams for QP1")                            \
+	X(GSI_BAD, "gsi_malformed", "of those not the CM's, or not of 256 bytes")          \
+	X(GSI_DROPPED, "gsi_dropped", "management datagrams that nobody had room for")     \
 	X(DROP_SCATTERED, "drop_scattered", "multi-segment packet that could not be joined") \
 	X(RX_HANDOFF, "rx_handoff", "packets passed to the QP's worker")                   \
 	X(HANDOFF_FULL, "handoff_full", "packets dropped, the other worker's ring is full") \
@@ -103,6 +108,11 @@ struct roce_config {
 	struct rte_mempool *tx_pool; /* room for headers and the path MTU in one segment */
 	/** Pass a packet to another worker's ring; false: full, and it is dropped. NULL: never. */
 	bool (*handoff)(void *ctx, uint32_t worker, struct rte_mbuf *m);
+	/**
+	 * A packet for QP1, its ICRC and headers right, to be looked at with roce_gsi_take()
+	 * (roce_gsi.h); it stays the engine's. false: no room, it is dropped. NULL: there is no QP1.
+	 */
+	bool (*mad)(void *ctx, const struct net_pkt *np, const struct roce_pkt *p);
 	/**
 	 * Begin to wait until every other online worker has passed a quiescent point; and
 	 * whether it has, the caller's own among them if that is how it counts: polled from later

@@ -63,6 +63,16 @@ input_parse(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 	return true;
 }
 
+/** QP1 is the control thread's. */
+static void
+input_no_qp(struct roce *r, const struct net_pkt *np, const struct roce_pkt *p)
+{
+	if (p->dest_qpn != ROCE_QPN_GSI || r->cfg.mad == NULL)
+		roce_count(r, ROCE_C_DROP_NO_QP);
+	else if (!r->cfg.mad(r->cfg.ctx, np, p))
+		roce_count(r, ROCE_C_GSI_DROPPED);
+}
+
 /** The QP, if it is this worker's; else the packet goes to the one whose it is. */
 static bool
 input_lookup(struct roce *r, struct net_pkt *np, struct roce_rx *rx)
@@ -71,7 +81,7 @@ input_lookup(struct roce *r, struct net_pkt *np, struct roce_rx *rx)
 	struct verbs_qp *qp = roce_qpn_lookup(r->cfg.qpns, rx->p.dest_qpn, &worker);
 
 	if (unlikely(qp == NULL)) {
-		roce_count(r, ROCE_C_DROP_NO_QP);
+		input_no_qp(r, np, &rx->p);
 		return false;
 	}
 	if (unlikely(worker != r->w->id)) {
@@ -106,13 +116,6 @@ input_stage1(struct roce *r, struct net_pkt *np, struct roce_rx *rx)
 
 /* ---- stage 2 ---------- */
 
-/** P_Keys match in their low 15 bits, and one end at least is a full member. */
-static bool
-input_pkey_ok(uint16_t pkey)
-{
-	return (pkey & 0x7fff) == (ROCE_PKEY_DEFAULT & 0x7fff);
-}
-
 /** Addresses are those of the connection, both of them (C-66). */
 static bool
 input_address_ok(const struct roce_qp *qp, const struct net_pkt *np)
@@ -135,7 +138,7 @@ input_admit(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
 		why = ROCE_C_DROP_QP_STATE;
 	else if (unlikely(!input_address_ok(qp, np)))
 		why = ROCE_C_DROP_ADDRESS;
-	else if (unlikely(!input_pkey_ok(rx->p.pkey)))
+	else if (unlikely(!roce_pkey_ok(rx->p.pkey)))
 		why = ROCE_C_DROP_PKEY;
 	else
 		return true;

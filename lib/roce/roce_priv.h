@@ -275,6 +275,13 @@ roce_count(struct roce *r, enum roce_counter c)
 	counter_inc(&r->counter[c]);
 }
 
+/** P_Keys match in their low 15 bits, and one end at least is a full member: we are. */
+static inline bool
+roce_pkey_ok(uint16_t pkey)
+{
+	return (pkey & 0x7fff) == (ROCE_PKEY_DEFAULT & 0x7fff);
+}
+
 static inline uint32_t
 roce_mtu(const struct roce_qp *qp)
 {

@@ -304,7 +304,8 @@ wait_ms(struct worker_device *d, int timeout_ms, bool polling)
 		due = d->lanes_due;
 	if (polling && now + POLL_NS < due)
 		due = now + POLL_NS;
-	if (!TAILQ_EMPTY(&d->reap) || !TAILQ_EMPTY(&d->ready) || ctl_neigh_untold(d))
+	if (!TAILQ_EMPTY(&d->reap) || !TAILQ_EMPTY(&d->ready) || ctl_neigh_untold(d) ||
+		d->gsi_head != NULL)
 		return 0;
 	ms = due <= now ? 0 : (due - now + 999999) / 1000000;
 	return timeout_ms < 0 || ms < (uint64_t)timeout_ms ? (int)(ms < 1000 ? ms : 1000)
@@ -348,6 +349,7 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 		done += got;
 	now = ctl_now(d);
 	ctl_mrs_check(d);
+	ctl_gsi_run(d);
 	ctl_net_tick(d, now);
 	ctl_grace_poll(d);
 	ctl_timewait_poll(d, now);

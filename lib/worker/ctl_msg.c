@@ -95,6 +95,9 @@ received(struct worker_device *d, struct worker_msg *m)
 		ctl_net_rx(d, m->pkt.port, m->pkt.m);
 		rte_pktmbuf_free(m->pkt.m);
 		break;
+	case WORKER_MSG_RX_GSI:
+		ctl_gsi_queue(d, m);
+		return;
 	case WORKER_MSG_NOTIFY:
 		ctl_notify(d, m->notify);
 		break;

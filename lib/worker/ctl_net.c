@@ -213,19 +213,27 @@ worker_route_add(struct worker_device *d, uint32_t port, const char *prefix, con
 
 /* ---- neighbours ---------- */
 
-/* Frames leave through a worker, which owns the queue. */
-static void
-transmit(struct worker_device *d, uint16_t port, struct rte_mbuf *m)
+int
+ctl_net_transmit(struct worker_device *d, uint32_t worker, uint16_t port, struct rte_mbuf *m)
 {
-	struct worker_msg *msg = port < d->sh.num_ports ? ctl_msg_get(d, WORKER_MSG_TX) : NULL;
+	struct worker_msg *msg = NULL;
 
+	if (port <= d->sh.num_ports) /* the hairpin, too */
+		msg = ctl_msg_get(d, WORKER_MSG_TX);
 	if (msg == NULL) {
 		rte_pktmbuf_free(m);
-		return;
+		return -ENOBUFS;
 	}
 	msg->pkt.port = port;
 	msg->pkt.m = m;
-	ctl_msg_post(d, 0, msg);
+	ctl_msg_post(d, worker, msg);
+	return 0;
+}
+
+static void
+transmit(struct worker_device *d, uint16_t port, struct rte_mbuf *m)
+{
+	ctl_net_transmit(d, 0, port, m);
 }
 
 static void

@@ -654,8 +654,33 @@ void ctl_net_tick(struct worker_device *d, uint64_t now);
 uint64_t ctl_net_deadline(struct worker_device *d, uint64_t now);
 /** A packet that a worker gave us; the mbuf stays the caller's. */
 void ctl_net_rx(struct worker_device *d, uint16_t port, struct rte_mbuf *m);
+/** A finished frame leaves through a worker, which owns the queue. 0, or -ENOBUFS: it is freed. */
+int ctl_net_transmit(struct worker_device *d, uint32_t worker, uint16_t port, struct rte_mbuf *m);
 /** Largest RoCE path MTU, enum ring_mtu, that fits IP packets of so many bytes (B194). */
 unsigned int ctl_mtu_of(uint16_t ip_mtu);
+
+/* ---- QP1 (ctl_gsi.c) ---------- */
+
+struct roce_mad;
+#define CTL_GSI_TURN 64u /* MADs looked at in a turn: whoever sends many keeps nobody waiting */
+
+/** A worker's message of a MAD: it keeps its place, of few, until ctl_gsi_run() has shown it. */
+void ctl_gsi_queue(struct worker_device *d, struct worker_msg *m);
+/** Show a turn's worth to d->gsi_rx. */
+void ctl_gsi_run(struct worker_device *d);
+
+/**
+ * Send a MAD of ROCE_MAD_LEN bytes from QP1 to the QP1 of av->dgid, by worker `worker`'s queue. The
+ * AV is one of ctl_av_resolve(); if its neighbour is not known (yet) the MAD waits in the neighbour
+ * table's small queue. @return 0, -ENOBUFS; what is sent may be lost all the same.
+ */
+int ctl_gsi_send(struct worker_device *d, uint32_t worker, const struct verbs_av *av,
+		 const uint8_t *mad);
+/**
+ * Send a MAD to where another came from, by that way: source, destination, MACs and tag are those
+ * of the received one, turned round. For answers that are to leave no state behind.
+ */
+int ctl_gsi_reply(struct worker_device *d, const struct roce_mad *to, const uint8_t *mad);
 
 /* ---- operations, by file ---------- */
 
@@ -743,6 +768,11 @@ struct worker_device {
 	uint64_t timewait_ns; /* that a QPN stays unused */
 	uint32_t qps_on[RING_MAX_WORKERS];
 	uint8_t boot_id[16];
+	/* Who looks at MADs: valid during the call; it must not block. NULL: they are dropped. */
+	void (*gsi_rx)(struct worker_device *d, const struct roce_mad *mad);
+	struct worker_msg *gsi_head, *gsi_tail; /* not looked at yet */
+	uint32_t gsi_psn;
+	uint64_t gsi_shown, gsi_sent, gsi_unsent; /* the last: no buffer or message for them */
 	struct ctl_port port[PMD_MAX_PORTS + 1];
 	struct net_route_table routes;
 	struct ctl_nl *nl; /* NULL: no port stands on a kernel interface */

@@ -186,6 +186,7 @@ create_engines(struct worker *w)
 		.num_ports = w->num_tx,
 		.tx_pool = s->tx_pool,
 		.handoff = worker_hand_over,
+		.mad = worker_gsi_rx,
 		.quiesce_start = s->num_workers > 1 ? quiesce_start : NULL,
 		.quiesced = s->num_workers > 1 ? quiesced : NULL,
 		.ctx = w,
@@ -222,7 +223,7 @@ worker_create(struct worker_shared *s, uint32_t index, const char **why)
 	TAILQ_INIT(&w->due);
 	create_tx(w);
 	s->worker[index] = w;
-	if (worker_mbox_create(w) != 0 || create_engines(w) != 0) {
+	if (worker_mbox_create(w) != 0 || worker_gsi_create(w) != 0 || create_engines(w) != 0) {
 		worker_destroy(w);
 		return NULL;
 	}
@@ -248,6 +249,7 @@ worker_destroy(struct worker *w)
 		net_tx_purge(&w->batch[i]);
 	verbs_worker_fini(&w->verbs);
 	worker_mbox_destroy(w);
+	worker_gsi_destroy(w);
 	worker_sleep_destroy(w);
 	w->s->worker[w->id] = NULL;
 	free(w);

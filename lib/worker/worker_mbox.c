@@ -18,6 +18,7 @@
 static const uint32_t shares[WORKER_OWN_COUNT] = {
 	[WORKER_OWN_EVENT] = WORKER_EVENTS,
 	[WORKER_OWN_RX_CTL] = WORKER_RX_CTL,
+	[WORKER_OWN_GSI] = WORKER_GSI,
 	[WORKER_OWN_NOTIFY] = WORKER_NOTIFIES,
 };
 
@@ -154,15 +155,23 @@ reply(struct worker *w, struct worker_msg *m, int status)
 	worker_tell(w, m);
 }
 
-static void
-own_reclaim(struct worker *w)
+void
+worker_own_put(struct worker *w, struct worker_msg *m)
+{
+	w->own_left[((struct worker_own_msg *)m)->kind]++;
+	m->next = w->own_free;
+	w->own_free = m;
+}
+
+void
+worker_own_reclaim(struct worker *w)
 {
 	struct worker_own_msg *own;
 
 	while (rte_ring_dequeue(w->own_back, (void **)&own) == 0) {
-		w->own_left[own->kind]++;
-		own->m.next = w->own_free;
-		w->own_free = &own->m;
+		if (own->kind == WORKER_OWN_GSI)
+			worker_gsi_back(w, own->m.mad);
+		worker_own_put(w, &own->m);
 	}
 }
 
@@ -172,12 +181,12 @@ worker_own_get(struct worker *w, enum worker_own kind)
 	struct worker_msg *m;
 
 	if (w->own_left[kind] == 0)
-		own_reclaim(w);
+		worker_own_reclaim(w);
 	if (w->own_left[kind] == 0)
 		return NULL;
 	w->own_left[kind]--;
 	if (w->own_free == NULL)
-		own_reclaim(w);
+		worker_own_reclaim(w);
 	m = w->own_free;
 	w->own_free = m->next;
 	((struct worker_own_msg *)m)->kind = (uint8_t)kind;
@@ -464,6 +473,7 @@ handle(struct worker *w, struct worker_msg *m)
 		return;
 	case WORKER_MSG_EVENT:
 	case WORKER_MSG_RX_CTL:
+	case WORKER_MSG_RX_GSI:
 	case WORKER_MSG_NOTIFY:
 		reply(w, m, -EINVAL); /* these go the other way */
 		return;

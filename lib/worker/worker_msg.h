@@ -16,6 +16,7 @@
 #include "ring_channel.h"
 #include "verbs.h"
 
+struct roce_mad;
 struct rte_mbuf;
 struct worker_ctx;
 
@@ -39,7 +40,8 @@ enum worker_msg_type {
 	WORKER_MSG_IO_DONE,
 	/* worker -> control, not answered */
 	WORKER_MSG_EVENT,	/* asynchronous event */
-	WORKER_MSG_RX_CTL,	/* a packet for the control thread: ARP, ND, ICMP errors, QP1 */
+	WORKER_MSG_RX_CTL,	/* a packet for the control thread: ARP, ND, ICMP errors */
+	WORKER_MSG_RX_GSI,	/* a MAD that came to QP1; held until it is looked at */
 	WORKER_MSG_NOTIFY,	/* wake a channel: the worker's own cap was reached */
 };
 
@@ -80,6 +82,7 @@ struct worker_msg {
 			uint16_t port;
 			struct rte_mbuf *m;
 		} pkt; /* TX, RX_CTL */
+		const struct roce_mad *mad; /* RX_GSI; the worker's, until done() */
 		struct {
 			enum verbs_event event;
 			void *obj;

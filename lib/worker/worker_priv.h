@@ -30,6 +30,8 @@
 #define WORKER_SHADOWS 65536	 /* default */
 #define WORKER_EVENTS 4096	 /* default */
 #define WORKER_RX_CTL 256	 /* packets on their way to the control thread */
+#define WORKER_GSI 256		 /* MADs on their way to the control thread, or there */
+#define WORKER_GSI_SOURCES 64	 /* a power of two: sources are told apart so far */
 #define WORKER_NOTIFIES 64
 #define WORKER_NOTIFY_BYTES 1024 /* of a channel, in one write */
 /* Of a channel, that matter: a sub that is further ahead of its reader is one look at all. */
@@ -56,6 +58,9 @@
 	X(WORKER_C_DROP_TCP, "drop_tcp", "TCP segments without a connection")               \
 	X(WORKER_C_DROP_OTHER, "drop_other", "frames of protocols not spoken here")         \
 	X(WORKER_C_DROP_CTL_FULL, "drop_control_full", "control thread behind with packets") \
+	X(WORKER_C_RX_GSI, "rx_gsi", "management datagrams given to the control thread")    \
+	X(WORKER_C_DROP_GSI_FULL, "drop_gsi_full", "control thread behind with management") \
+	X(WORKER_C_DROP_GSI_SHARE, "drop_gsi_share", "one source's management datagrams, too many") \
 	X(WORKER_C_DROP_ECHO, "drop_echo", "echo requests not answered")                    \
 	X(WORKER_C_TX_CTL, "tx_control", "packets of the control thread sent")              \
 	X(WORKER_C_DROP_TX_CTL, "drop_tx_control", "packets of the control thread without room") \
@@ -79,6 +84,7 @@ extern const struct counter_desc worker_counter_desc[WORKER_C_COUNT];
 enum worker_own {
 	WORKER_OWN_EVENT,
 	WORKER_OWN_RX_CTL,
+	WORKER_OWN_GSI,
 	WORKER_OWN_NOTIFY,
 	WORKER_OWN_COUNT
 };
@@ -92,6 +98,8 @@ struct worker_own_msg {
 struct worker_fifo {
 	struct worker_msg *head, **tail;
 };
+
+struct worker_gsi; /* worker_gsi.c */
 
 struct worker_tx_port {
 	struct pmd_port *port;
@@ -126,6 +134,7 @@ struct worker {
 	struct worker_msg *own_free;
 	uint32_t own_left[WORKER_OWN_COUNT];
 	struct rte_ring *own_back; /* done() by the control thread */
+	struct worker_gsi *gsi;
 
 	struct net_tx_batch *tx[PMD_MAX_PORTS + 1]; /* as the engines see them */
 	struct net_tx_batch batch[PMD_MAX_PORTS + 1];
@@ -166,6 +175,14 @@ uint16_t worker_hairpin_burst(void *ctx, struct rte_mbuf **m, uint16_t n);
 /** Into a worker's hand-over ring; the engines' roce_config.handoff. */
 bool worker_hand_over(void *ctx, uint32_t to, struct rte_mbuf *m);
 
+/* worker_gsi.c */
+int worker_gsi_create(struct worker *w);
+void worker_gsi_destroy(struct worker *w);
+/** The engines' roce_config.mad. */
+bool worker_gsi_rx(void *ctx, const struct net_pkt *np, const struct roce_pkt *p);
+/** The control thread is done with it. */
+void worker_gsi_back(struct worker *w, const struct roce_mad *mad);
+
 /* worker_mbox.c */
 int worker_mbox_create(struct worker *w);
 void worker_mbox_destroy(struct worker *w);
@@ -173,6 +190,10 @@ void worker_mbox_destroy(struct worker *w);
 void worker_tell(struct worker *w, struct worker_msg *m);
 /** A message of the worker's own, or NULL: the share of its kind is under way. */
 struct worker_msg *worker_own_get(struct worker *w, enum worker_own kind);
+/** It is not wanted after all. */
+void worker_own_put(struct worker *w, struct worker_msg *m);
+/** Take back those that the control thread is done with; worker_own_get() does when it must. */
+void worker_own_reclaim(struct worker *w);
 /** End of the loop: what waited in the outbox, and the kicks that are due. */
 void worker_mbox_flush(struct worker *w);
 /** Handle some messages. @return how many. */
