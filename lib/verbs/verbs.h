@@ -503,6 +503,18 @@ enum verbs_io_result verbs_gather_ref(struct verbs_worker *w, struct verbs_qp *q
 enum verbs_io_result verbs_scatter(struct verbs_worker *w, struct verbs_qp *qp,
 				   struct verbs_sgl sgl, uint32_t off, const uint8_t *src,
 				   uint32_t len, enum wc_status *why);
+/** A piece of what is scattered. */
+struct verbs_part {
+	const uint8_t *src;
+	uint32_t len;
+};
+/**
+ * Scatter parts into a list from its start, one behind the other, as one access: a datagram's
+ * headers and payload. As verbs_scatter().
+ */
+enum verbs_io_result verbs_scatter_parts(struct verbs_worker *w, struct verbs_qp *qp,
+					 struct verbs_sgl sgl, const struct verbs_part *part,
+					 uint32_t num, enum wc_status *why);
 /** Place into a region: WRITE payload. As verbs_scatter() and verbs_gather_ref(). */
 enum verbs_io_result verbs_place(struct verbs_worker *w, struct verbs_qp *qp,
 				 const struct mr_ref *ref, uint32_t key, uint64_t off,

@@ -18,6 +18,7 @@
 /** An access cut into pieces that are contiguous here or in the client's process. */
 struct copy_piece {
 	uint8_t *here; /* NULL: foreign */
+	const uint8_t *src; /* of a write */
 	uint64_t remote;
 	uint32_t off; /* from the start of the access */
 	uint32_t len;
@@ -27,15 +28,31 @@ struct copy_piece {
 
 struct copy_plan {
 	uint32_t num, foreign;
+	uint32_t fixed; /* pieces that nothing is joined to: of an earlier part of the source */
 	void *lane;
 	struct copy_piece piece[VERBS_IO_PIECES];
 };
+
+static inline void
+plan_begin(struct copy_plan *p)
+{
+	p->num = p->foreign = p->fixed = 0;
+}
+
+/** What was planned last is written from here. */
+static void
+plan_src(struct copy_plan *p, const uint8_t *src)
+{
+	for (uint32_t i = p->fixed; i < p->num; i++)
+		p->piece[i].src = src + p->piece[i].off;
+	p->fixed = p->num;
+}
 
 /** Add a piece, joined to its neighbour where it goes on in the same region. */
 static bool
 plan_add(struct copy_plan *p, const struct copy_piece *new)
 {
-	struct copy_piece *last = p->num ? &p->piece[p->num - 1] : NULL;
+	struct copy_piece *last = p->num > p->fixed ? &p->piece[p->num - 1] : NULL;
 
 	if (last && last->ref.mr == new->ref.mr && (last->here == NULL) == (new->here == NULL) &&
 	    (new->here ? last->here + last->len == new->here
@@ -294,7 +311,7 @@ gather_list(struct verbs_worker *w, struct verbs_qp *qp, const struct verbs_wqe 
 	struct copy_plan p;
 	enum wc_status status;
 
-	p.num = p.foreign = 0;
+	plan_begin(&p);
 	status = plan_list(&p, w, qp, verbs_wqe_sgl(wqe), off, len, 0);
 	if (status != WC_SUCCESS) {
 		*why = status;
@@ -328,7 +345,7 @@ verbs_gather(struct verbs_worker *w, struct verbs_qp *qp, const struct verbs_wqe
 	if (unlikely(ref.ptr == NULL)) {
 		struct copy_plan p;
 
-		p.num = p.foreign = 0;
+		plan_begin(&p);
 		if (plan_ref(&p, &ref, wqe->sge[0].lkey, 0, 0, len))
 			return gather_plan(w, qp, &p, dst, crc);
 		*why = WC_LOC_PROT_ERR;
@@ -348,7 +365,7 @@ verbs_gather_ref(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_re
 		copy_out(crc, dst, ref->ptr + off, len);
 		return VERBS_DONE;
 	}
-	p.num = p.foreign = 0;
+	plan_begin(&p);
 	if (!plan_ref(&p, ref, key, off, 0, len))
 		return VERBS_ERROR;
 	return gather_plan(w, qp, &p, dst, crc);
@@ -358,8 +375,7 @@ verbs_gather_ref(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_re
 
 /** Foreign pieces and the last one into an io; the other mapped ones at once. */
 static enum verbs_io_result
-scatter_mixed(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_plan *p,
-	      const uint8_t *src)
+scatter_mixed(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_plan *p)
 {
 	struct verbs_io *io = io_start(w, qp, VERBS_RX, VERBS_IO_WRITE, p->lane);
 
@@ -370,12 +386,12 @@ scatter_mixed(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_pla
 
 		if (c->here == NULL) {
 			/* the copier only reads it: the operation is VERBS_IO_WRITE */
-			io_add(io, c, (uint8_t *)(uintptr_t)(src + c->off));
+			io_add(io, c, (uint8_t *)(uintptr_t)c->src);
 		} else if (i + 1 < p->num) {
-			copy_place(c->here, src + c->off, c->len);
+			copy_place(c->here, c->src, c->len);
 		} else {
 			io->late.dst = c->here;
-			io->late.src = src + c->off;
+			io->late.src = c->src;
 			io->late.len = c->len;
 			io->late.key = c->key;
 			io->late.ref = c->ref;
@@ -387,13 +403,12 @@ scatter_mixed(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_pla
 }
 
 static enum verbs_io_result
-scatter_plan(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_plan *p,
-	     const uint8_t *src)
+scatter_plan(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_plan *p)
 {
 	if (p->foreign)
-		return scatter_mixed(w, qp, p, src);
+		return scatter_mixed(w, qp, p);
 	for (uint32_t i = 0; i < p->num; i++)
-		copy_place(p->piece[i].here, src + p->piece[i].off, p->piece[i].len);
+		copy_place(p->piece[i].here, p->piece[i].src, p->piece[i].len);
 	return VERBS_DONE;
 }
 
@@ -408,7 +423,7 @@ verbs_scatter(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_sgl sgl,
 
 	if (len == 0)
 		return VERBS_DONE;
-	p.num = p.foreign = 0;
+	plan_begin(&p);
 	if (likely(sgl.num > 0 && off < sge->length && len <= sge->length - off)) {
 		status = sge_check(w, qp, sge, sgl.pd, off, len, MR_LOCAL_WRITE, &ref)
 				 ? WC_SUCCESS
@@ -426,7 +441,30 @@ verbs_scatter(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_sgl sgl,
 		*why = status;
 		return VERBS_ERROR;
 	}
-	return scatter_plan(w, qp, &p, src);
+	plan_src(&p, src);
+	return scatter_plan(w, qp, &p);
+}
+
+enum verbs_io_result
+verbs_scatter_parts(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_sgl sgl,
+		    const struct verbs_part *part, uint32_t num, enum wc_status *why)
+{
+	enum wc_status status = WC_SUCCESS;
+	struct copy_plan p;
+	uint32_t off = 0;
+
+	plan_begin(&p);
+	for (uint32_t i = 0; i < num && status == WC_SUCCESS; i++) {
+		if (part[i].len == 0)
+			continue;
+		status = plan_list(&p, w, qp, sgl, off, part[i].len, MR_LOCAL_WRITE);
+		plan_src(&p, part[i].src);
+		off += part[i].len;
+	}
+	if (likely(status == WC_SUCCESS))
+		return scatter_plan(w, qp, &p);
+	*why = status;
+	return VERBS_ERROR;
 }
 
 enum verbs_io_result
@@ -439,10 +477,11 @@ verbs_place(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_ref *re
 		copy_place(ref->ptr + off, src, len);
 		return VERBS_DONE;
 	}
-	p.num = p.foreign = 0;
+	plan_begin(&p);
 	if (!plan_ref(&p, ref, key, off, 0, len))
 		return VERBS_ERROR;
-	return scatter_plan(w, qp, &p, src);
+	plan_src(&p, src);
+	return scatter_plan(w, qp, &p);
 }
 
 /* ---- atomics ---------- */
@@ -465,7 +504,7 @@ verbs_atomic(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_ref *r
 	struct copy_plan p;
 	struct verbs_io *io;
 
-	p.num = p.foreign = 0;
+	plan_begin(&p);
 	if (!plan_ref(&p, ref, key, 0, 0, sizeof(uint64_t)) || p.num != 1)
 		return VERBS_ERROR;
 	if (p.foreign == 0) {
