@@ -110,7 +110,7 @@ struct roce_config {
 	bool (*handoff)(void *ctx, uint32_t worker, struct rte_mbuf *m);
 	/**
 	 * A packet for QP1, its ICRC and headers right, to be looked at with roce_gsi_take()
-	 * (roce_gsi.h); it stays the engine's. false: no room, it is dropped. NULL: there is no QP1.
+	 * (roce_gsi.h); it stays the engine's. false: no room, it is dropped. NULL: no QP1.
 	 */
 	bool (*mad)(void *ctx, const struct net_pkt *np, const struct roce_pkt *p);
 	/**

@@ -60,7 +60,7 @@
 	X(WORKER_C_DROP_CTL_FULL, "drop_control_full", "control thread behind with packets") \
 	X(WORKER_C_RX_GSI, "rx_gsi", "management datagrams given to the control thread")    \
 	X(WORKER_C_DROP_GSI_FULL, "drop_gsi_full", "control thread behind with management") \
-	X(WORKER_C_DROP_GSI_SHARE, "drop_gsi_share", "one source's management datagrams, too many") \
+	X(WORKER_C_DROP_GSI_SHARE, "drop_gsi_share", "management datagrams of a busy source") \
 	X(WORKER_C_DROP_ECHO, "drop_echo", "echo requests not answered")                    \
 	X(WORKER_C_TX_CTL, "tx_control", "packets of the control thread sent")              \
 	X(WORKER_C_DROP_TX_CTL, "drop_tx_control", "packets of the control thread without room") \
