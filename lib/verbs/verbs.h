@@ -45,6 +45,7 @@ enum verbs_event {
 	VERBS_EVENT_QP_ACCESS_ERR = 3,
 	VERBS_EVENT_COMM_EST = 4,
 	VERBS_EVENT_SQ_DRAINED = 5,
+	VERBS_EVENT_SRQ_ERR = 14,
 	VERBS_EVENT_SRQ_LIMIT_REACHED = 15,
 	VERBS_EVENT_QP_LAST_WQE_REACHED = 16,
 };
@@ -238,6 +239,14 @@ struct verbs_qp {
 	struct verbs_qp *run_prev; /* but of the first */
 };
 
+/** Where the entries of an SRQ lie. A resize replaces it as a whole. */
+struct verbs_srq_ring {
+	const uint8_t *slots;
+	const _Atomic uint32_t *index; /* entry numbers, client-written */
+	uint32_t mask;		       /* of the index */
+	uint32_t entries;	       /* numbers below this are good */
+};
+
 /**
  * Shared receive queue: entries of `stride` bytes, one request each, and a ring of the numbers
  * of posted ones. Shared by the workers that have QPs of it.
@@ -245,17 +254,35 @@ struct verbs_qp {
 struct verbs_srq {
 	uint32_t srqn;
 	uint32_t pd;
-	const uint8_t *slots;
-	const _Atomic uint32_t *ring;	/* entry numbers, client-written */
+	/* Of a resize: the same entries at the same indices in both, and the old one stays until
+	 * every worker has passed a quiescent point. */
+	_Atomic(const struct verbs_srq_ring *) ring;
 	struct ring_srq_daemon *daemon; /* head, moved by compare-and-swap */
 	const struct ring_srq_client *client;
-	uint32_t mask;	  /* of the ring */
-	uint32_t entries; /* numbers below this are good */
-	uint32_t stride;  /* bytes: RING_SLOT_SIZE * ring_rwqe_slots(max_sge) */
+	uint32_t stride; /* bytes: RING_SLOT_SIZE * ring_rwqe_slots(max_sge) */
 	uint8_t max_sge;
-	_Atomic uint32_t limit; /* VERBS_EVENT_SRQ_LIMIT_REACHED once below this; 0: disarmed */
+	/* Its indices were incredible: VERBS_EVENT_SRQ_ERR has been sent, nothing is taken any
+	 * more, and who would take something fails. */
+	_Atomic bool broken;
+	_Atomic uint64_t limit; /* VERBS_SRQ_LIMIT() of the last arming, see verbs_srq_arm() */
 	void *owner;
 };
+
+/** Requests posted and not taken; UINT32_MAX: the indices are incredible. */
+uint32_t verbs_srq_count(struct verbs_srq *srq);
+/**
+ * Control thread: arm the limit anew, 0: disarm. VERBS_EVENT_SRQ_LIMIT_REACHED comes once for it,
+ * from whichever worker leaves fewer in the queue.
+ */
+void verbs_srq_arm(struct verbs_srq *srq, uint32_t limit);
+/** The limit while it is armed, else 0. */
+static inline uint32_t
+verbs_srq_armed(const struct verbs_srq *srq)
+{
+	return (uint32_t)atomic_load_explicit(&srq->limit, memory_order_relaxed);
+}
+/** Whether there are fewer than the limit, of which nobody has been told: the caller tells. */
+bool verbs_srq_reached(struct verbs_srq *srq);
 
 /* ---- foreign memory ---------- */
 
@@ -331,6 +358,10 @@ struct verbs_host {
 	X(VERBS_C_TAIL_BAD, "queue_index_bad", "incredible queue indices")           \
 	X(VERBS_C_SHADOW_EMPTY, "shadow_empty", "requests that waited for the pools") \
 	X(VERBS_C_IO_EMPTY, "io_empty", "accesses that waited for their share")      \
+	X(VERBS_C_SRQ, "srq_taken", "receive requests taken from shared queues")     \
+	X(VERBS_C_SRQ_EMPTY, "srq_empty", "times that a shared queue had none")      \
+	X(VERBS_C_SRQ_LIMIT, "srq_limit", "shared queues that fell below their limit") \
+	X(VERBS_C_SRQ_ERR, "srq_error", "shared queues with incredible indices")     \
 	X(VERBS_C_CQE, "cqe", "completions written")                                 \
 	X(VERBS_C_CQ_OVERRUN, "cq_overrun", "completions lost to a full CQ")         \
 	X(VERBS_C_NOTIFY, "notify", "clients woken for a completion")                \
@@ -435,7 +466,7 @@ struct verbs_qp_attr {
 	struct verbs_av av;
 };
 
-/* ---- work requests (verbs_wqe.c) ---------- */
+/* ---- work requests (verbs_wqe.c, verbs_srq.c) ---------- */
 
 /**
  * Take the next send request: copy, check, append to the QP's started requests.
@@ -454,6 +485,9 @@ bool verbs_sq_has_work(struct verbs_qp *qp);
  * longer than any message: length is cut to 2^31.
  */
 int verbs_rq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *out);
+/** The same from an SRQ that need not be the QP's. */
+int verbs_srq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_srq *srq,
+		    struct verbs_rwqe *out);
 /**
  * Receive requests posted and not taken, for end-to-end credits. Of requests of several slots
  * it is a hint, since the client may change them until they are taken; 0 with an SRQ.

@@ -108,9 +108,6 @@ verbs_copied(void *copy)
 	__asm__ volatile("" : : "r"(copy) : "memory");
 }
 
-/** verbs_rq_fetch() of a QP with an SRQ. */
-int verbs_srq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *out);
-
 /** Where a receive request lies: slots of a ring of mask + 1, or of an SRQ's entry. */
 struct verbs_slots {
 	const uint8_t *base;

@@ -336,7 +336,7 @@ verbs_rq_fetch(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *o
 	int ret;
 
 	if (qp->srq)
-		return verbs_srq_fetch(w, qp, out);
+		return verbs_srq_fetch(w, qp, qp->srq, out);
 	avail = queue_avail(w, q);
 	if (unlikely(avail <= 0))
 		return (int)avail;

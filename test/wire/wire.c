@@ -166,10 +166,13 @@ static void
 wire_srq(struct wire *w)
 {
 	w->srq_ring = wire_zalloc(WIRE_SLOTS * sizeof(*w->srq_ring));
+	w->srq_where = (struct verbs_srq_ring){
+		.slots = w->rq, .index = w->srq_ring, .mask = WIRE_SLOTS - 1,
+		.entries = WIRE_SLOTS,
+	};
 	w->srq = (struct verbs_srq){
-		.srqn = 1, .pd = WIRE_PD, .slots = w->rq, .ring = w->srq_ring,
-		.daemon = &w->srq_daemon, .client = &w->srq_client, .mask = WIRE_SLOTS - 1,
-		.entries = WIRE_SLOTS, .stride = RING_SLOT_SIZE, .max_sge = RING_RWQE_SGES,
+		.srqn = 1, .pd = WIRE_PD, .ring = &w->srq_where, .daemon = &w->srq_daemon,
+		.client = &w->srq_client, .stride = RING_SLOT_SIZE, .max_sge = RING_RWQE_SGES,
 	};
 }
 

@@ -60,6 +60,7 @@ struct wire {
 	uint8_t *sq, *rq;
 	uint32_t sq_tail, rq_tail;
 	struct verbs_srq srq;
+	struct verbs_srq_ring srq_where;
 	struct ring_srq_client srq_client;
 	struct ring_srq_daemon srq_daemon;
 	_Atomic uint32_t *srq_ring;
