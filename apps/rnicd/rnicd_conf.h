@@ -86,9 +86,9 @@ struct rnicd_conf {
 	bool no_telemetry;
 	uint64_t no_offload; /* on every port */
 	/* limits, 0: the engine's default */
-	uint32_t max_qps, max_mrs, max_cqs;
+	uint32_t max_qps, max_mrs, max_cqs, max_srqs;
 	uint32_t shadows;
-	uint32_t quota_qps, quota_mrs, quota_cqs, quota_files;
+	uint32_t quota_qps, quota_mrs, quota_cqs, quota_srqs, quota_files;
 	uint64_t quota_arena_bytes, quota_mr_bytes;
 	uint32_t rx_mbufs, tx_mbufs;
 	struct rnicd_port_conf port[RNICD_MAX_PORTS];

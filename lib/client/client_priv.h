@@ -281,19 +281,25 @@ struct client_qp {
 	struct client_obj obj;
 };
 
+#define CLIENT_SRQ_END UINT32_MAX	 /* the last free slot */
+#define CLIENT_SRQ_POSTED (UINT32_MAX - 1) /* the slot is with the daemon */
+
 struct rnic_srq {
 	struct rnic_context *context;
 	void *user_context;
 	struct rnic_pd *pd;
 	struct client_lock lock;
 	uint32_t srqn;
-	uint32_t num_wr;
 	uint32_t max_sge;
 	uint32_t slots_per_wr;
+	/* under its lock, as a resize is */
+	uint32_t max_wr; /* that may be posted and not completed */
+	uint32_t in_use; /* that are */
+	uint32_t entries; /* slots that there are: max_wr or more */
 	uint32_t index_mask;
 	uint32_t tail;
-	uint32_t free_head;  /* num_wr: none */
-	uint32_t *free_next; /* num_wr + 1: posted */
+	uint32_t free_head;
+	uint32_t *free_next; /* of each slot: the next free one, or CLIENT_SRQ_* */
 	uint64_t *wr_ids;
 	uint32_t *index;
 	uint8_t *slots;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Shared receive queues: an index ring over an array of slots. Slots complete out of order, so
- * they are handed out by a free list of our own.
+ * they are handed out by a free list of our own. A queue that has become larger lies elsewhere.
  */
 #include <stdlib.h>
 
 #include "client_priv.h"
 #include "ring_wq.h"
-
-#define POSTED(srq) ((srq)->num_wr + 1) /* in free_next: the slot is with the daemon */
 
 static void
 srq_release(struct client_obj *obj)
@@ -20,24 +18,70 @@ srq_release(struct client_obj *obj)
 	free(srq);
 }
 
+/* Where its entries lie, which a resize changes. With the context's lock. */
+static int
+srq_entries(struct rnic_srq *srq, ring_loc_t index, ring_loc_t slots, uint32_t entries,
+	unsigned int log_index)
+{
+	uint64_t bytes = (uint64_t)entries * srq->slots_per_wr * RING_SLOT_SIZE;
+	struct rnic_context *ctx = srq->context;
+	uint32_t *at;
+
+	if (!entries || entries > RING_MAX_ENTRIES || log_index > 20 || entries > 1u << log_index)
+		return -EPROTO;
+	at = client_loc(ctx, index, sizeof(uint32_t) << log_index, RING_LINE, RING_ARENA_C);
+	srq->slots = client_loc(ctx, slots, bytes, RING_LINE, RING_ARENA_C);
+	if (!at || !srq->slots)
+		return -EPROTO;
+	srq->index = at;
+	srq->index_mask = (1u << log_index) - 1;
+	return 0;
+}
+
 /* With the context's lock. */
 static int
 srq_places(struct rnic_srq *srq, const struct ring_ctrl_create_srq_rep *rep)
 {
 	struct rnic_context *ctx = srq->context;
-	uint64_t slots = (uint64_t)rep->max_wr * rep->slots_per_wr;
+	int rc;
 
-	if (!rep->max_wr || rep->max_wr > RING_MAX_ENTRIES || rep->log_index > 20 ||
-		rep->max_wr > 1u << rep->log_index || rep->max_sge > RING_MAX_SGE ||
-		rep->slots_per_wr < ring_rwqe_slots(rep->max_sge))
+	if (rep->max_sge > RING_MAX_SGE || rep->slots_per_wr < ring_rwqe_slots(rep->max_sge))
 		return -EPROTO;
-	srq->index = client_loc(
-		ctx, rep->index, sizeof(uint32_t) << rep->log_index, RING_LINE, RING_ARENA_C);
-	srq->slots = client_loc(ctx, rep->slots, slots * RING_SLOT_SIZE, RING_LINE, RING_ARENA_C);
+	rc = srq_entries(srq, rep->index, rep->slots, rep->max_wr, rep->log_index);
+	if (rc)
+		return rc;
 	srq->client = client_loc(ctx, rep->client, sizeof(*srq->client), RING_LINE, RING_ARENA_C);
-	if (!srq->index || !srq->slots || !srq->client)
+	if (!srq->client)
 		return -EPROTO;
 	return client_map_put(&ctx->srqs, rep->srqn, srq) ? -EPROTO : 0;
+}
+
+/* Room for what is known of so many slots; none is lost when there is none. */
+static int
+srq_room(struct rnic_srq *srq, uint32_t entries)
+{
+	uint32_t *next = realloc(srq->free_next, entries * sizeof(*next));
+	uint64_t *ids;
+
+	if (!next)
+		return -ENOMEM;
+	srq->free_next = next;
+	ids = realloc(srq->wr_ids, entries * sizeof(*ids));
+	if (!ids)
+		return -ENOMEM;
+	srq->wr_ids = ids;
+	return 0;
+}
+
+/* The slots up to `entries` are there: those that are new are free, the lowest first. */
+static void
+srq_extend(struct rnic_srq *srq, uint32_t entries)
+{
+	for (uint32_t i = entries; i-- > srq->entries;) {
+		srq->free_next[i] = srq->free_head;
+		srq->free_head = i;
+	}
+	srq->entries = entries;
 }
 
 static int
@@ -46,22 +90,18 @@ srq_setup(struct rnic_srq *srq, const struct ring_ctrl_create_srq_rep *rep)
 	int rc;
 
 	srq->srqn = rep->srqn;
-	srq->num_wr = rep->max_wr;
+	srq->max_wr = rep->max_wr;
 	srq->max_sge = rep->max_sge;
 	srq->slots_per_wr = rep->slots_per_wr;
-	srq->index_mask = (1u << (rep->log_index & 31)) - 1;
+	srq->free_head = CLIENT_SRQ_END;
 	pthread_mutex_lock(&srq->context->lock);
 	rc = srq_places(srq, rep);
 	pthread_mutex_unlock(&srq->context->lock);
-	if (rc)
-		return rc;
-	srq->free_next = malloc(srq->num_wr * sizeof(*srq->free_next));
-	srq->wr_ids = calloc(srq->num_wr, sizeof(*srq->wr_ids));
-	if (!srq->free_next || !srq->wr_ids)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < srq->num_wr; i++)
-		srq->free_next[i] = i + 1;
-	return 0;
+	if (rc == 0)
+		rc = srq_room(srq, rep->max_wr);
+	if (rc == 0)
+		srq_extend(srq, rep->max_wr);
+	return rc;
 }
 
 static void
@@ -118,6 +158,30 @@ fail:
 	return rc;
 }
 
+/* What the daemon says of it now. An answer that makes no sense is the end of the context. */
+static int
+srq_modified(struct rnic_srq *srq, const struct ring_ctrl_modify_srq_rep *rep, uint32_t room)
+{
+	struct rnic_context *ctx = srq->context;
+	int rc = -EPROTO;
+
+	pthread_mutex_lock(&ctx->lock);
+	if (rep->entries >= srq->entries && rep->entries <= room && rep->max_wr <= rep->entries)
+		rc = srq_entries(srq, rep->index, rep->slots, rep->entries, rep->log_index);
+	if (rc)
+		client_die(ctx, -EPROTO);
+	pthread_mutex_unlock(&ctx->lock);
+	if (rc)
+		return rc;
+	srq_extend(srq, rep->entries);
+	srq->max_wr = rep->max_wr;
+	return 0;
+}
+
+/*
+ * Nothing is posted while the daemon moves what is there, and nothing completes: who polls
+ * meanwhile waits.
+ */
 int
 rnic_modify_srq(struct rnic_srq *srq, const struct rnic_srq_attr *attr, unsigned int mask)
 {
@@ -127,9 +191,28 @@ rnic_modify_srq(struct rnic_srq *srq, const struct rnic_srq_attr *attr, unsigned
 		.max_wr = attr->max_wr,
 		.limit = attr->srq_limit,
 	};
-	struct ring_ctrl_done_rep rep;
+	struct ring_ctrl_modify_srq_rep rep;
+	uint32_t room;
+	int rc = client_gate(srq->context);
 
-	return client_call1(srq->context, RING_CTRL_MODIFY_SRQ, &req, &rep);
+	if (rc)
+		return rc;
+	if (!(mask & RNIC_SRQ_MAX_WR))
+		return client_call1(srq->context, RING_CTRL_MODIFY_SRQ, &req, &rep);
+	if (attr->max_wr > RING_MAX_ENTRIES)
+		return -EINVAL;
+	client_lock(&srq->lock);
+	room = srq->entries;
+	if (attr->max_wr > room) {
+		room = attr->max_wr;
+		rc = srq_room(srq, room);
+	}
+	if (rc == 0)
+		rc = client_call1(srq->context, RING_CTRL_MODIFY_SRQ, &req, &rep);
+	if (rc == 0)
+		rc = srq_modified(srq, &rep, room);
+	client_unlock(&srq->lock);
+	return rc;
 }
 
 int
@@ -180,11 +263,12 @@ client_srq_complete(struct rnic_srq *srq, uint32_t slot, uint64_t *wr_id)
 	bool ok;
 
 	client_lock(&srq->lock);
-	ok = slot < srq->num_wr && srq->free_next[slot] == POSTED(srq);
+	ok = slot < srq->entries && srq->free_next[slot] == CLIENT_SRQ_POSTED;
 	if (ok) {
 		*wr_id = srq->wr_ids[slot];
 		srq->free_next[slot] = srq->free_head;
 		srq->free_head = slot;
+		srq->in_use--;
 	}
 	client_unlock(&srq->lock);
 	return ok;
@@ -199,10 +283,11 @@ srq_post_one(struct rnic_srq *srq, const struct rnic_recv_wr *wr)
 
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > srq->max_sge)
 		return -EINVAL;
-	if (slot == srq->num_wr)
+	if (srq->in_use >= srq->max_wr || slot == CLIENT_SRQ_END)
 		return -ENOMEM;
+	srq->in_use++;
 	srq->free_head = srq->free_next[slot];
-	srq->free_next[slot] = POSTED(srq);
+	srq->free_next[slot] = CLIENT_SRQ_POSTED;
 	srq->wr_ids[slot] = wr->wr_id;
 	w = (struct ring_rwqe *)(void *)(srq->slots +
 		(size_t)slot * srq->slots_per_wr * RING_SLOT_SIZE);

@@ -85,7 +85,7 @@ static const struct ring_ctrl_info ops[RING_CTRL_OP_COUNT] = {
 	CALL(QUERY_QP, "QUERY_QP", handle_req, query_qp_rep),
 	CALL(DESTROY_QP, "DESTROY_QP", handle_req, done_rep),
 	CALL(CREATE_SRQ, "CREATE_SRQ", create_srq_req, create_srq_rep),
-	CALL(MODIFY_SRQ, "MODIFY_SRQ", modify_srq_req, done_rep),
+	CALL(MODIFY_SRQ, "MODIFY_SRQ", modify_srq_req, modify_srq_rep),
 	CALL(QUERY_SRQ, "QUERY_SRQ", handle_req, query_srq_rep),
 	CALL(DESTROY_SRQ, "DESTROY_SRQ", handle_req, done_rep),
 	CALL(CREATE_AH, "CREATE_AH", create_ah_req, handle_rep),

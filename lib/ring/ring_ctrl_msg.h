@@ -591,14 +591,31 @@ struct ring_ctrl_create_srq_rep {
 };
 RING_CTRL_SIZE(ring_ctrl_create_srq_rep, 48);
 
-/** After a failure the SRQ is as before (B157). */
+/**
+ * After a failure the SRQ is as before (B157). -EBUSY while it is resized by another request;
+ * -EINVAL when more are posted than there may be then. The limit is one of the size after it; when
+ * fewer are posted its event comes at once. Nothing may be posted while the size changes: what is
+ * posted before the request is moved, with the entries' numbers and the indices that they have.
+ */
 struct ring_ctrl_modify_srq_req {
 	uint32_t srqn;
-	uint32_t mask; /* enum ring_srq_attr_mask; MAX_WR gives -EOPNOTSUPP */
-	uint32_t max_wr;
+	uint32_t mask; /* enum ring_srq_attr_mask */
+	uint32_t max_wr; /* 1 .. max_srq_wr */
 	uint32_t limit;
 };
 RING_CTRL_SIZE(ring_ctrl_modify_srq_req, 16);
+
+/** Where it is from now on; client and daemon words stay where they are. */
+struct ring_ctrl_modify_srq_rep {
+	int32_t status;
+	uint32_t max_wr; /* as granted */
+	uint32_t entries; /* there are, so many or more: a smaller size moves nothing */
+	uint8_t log_index;
+	uint8_t reserved[3];
+	ring_loc_t index; /* as in CREATE_SRQ, as the next */
+	ring_loc_t slots;
+};
+RING_CTRL_SIZE(ring_ctrl_modify_srq_rep, 32);
 
 struct ring_ctrl_query_srq_rep {
 	int32_t status;

@@ -392,11 +392,13 @@ defaults(struct worker_config *cfg)
 	DEFAULT(max_qps, 1u << 20);
 	DEFAULT(max_mrs, 1u << 16);
 	DEFAULT(max_cqs, 1u << 16);
+	DEFAULT(max_srqs, 1u << 16);
 	DEFAULT(quota_arena_bytes, UINT64_C(4) << 30);
 	DEFAULT(quota_mr_bytes, cfg->quota_arena_bytes);
 	share(&cfg->quota_qps, cfg->max_qps);
 	share(&cfg->quota_mrs, cfg->max_mrs);
 	share(&cfg->quota_cqs, cfg->max_cqs);
+	share(&cfg->quota_srqs, cfg->max_srqs);
 	share(&cfg->quota_fds, files_max());
 }
 
@@ -450,12 +452,13 @@ shared_init(struct worker_device *d, const char **why)
 	*why = "no memory for the device's tables";
 	s->mrs = mr_table_create(d->cfg.max_mrs);
 	s->qpns = roce_qpn_table_create(d->cfg.max_qps);
+	s->srqns = roce_qpn_table_create(d->cfg.max_srqs);
 	s->qsbr = new_qsbr(s->num_workers);
 	s->to_ctl = new_ring(worker_ctl_ring_size(s, REQUESTS));
 	s->ctl_kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	d->deaths.wake = s->ctl_kick_fd;
-	if (s->mrs == NULL || s->qpns == NULL || s->qsbr == NULL || s->to_ctl == NULL ||
-		s->ctl_kick_fd < 0)
+	if (s->mrs == NULL || s->qpns == NULL || s->srqns == NULL || s->qsbr == NULL ||
+		s->to_ctl == NULL || s->ctl_kick_fd < 0)
 		return -ENOMEM;
 	d->ring_src.fd = s->ctl_kick_fd;
 	d->ring_src.ready = ring_ready;
@@ -654,6 +657,7 @@ worker_device_destroy(struct worker_device *d)
 		mr_table_free(d->sh.mrs);
 	if (d->sh.qpns != NULL)
 		roce_qpn_table_free(d->sh.qpns);
+	roce_qpn_table_free(d->sh.srqns);
 	free(d->sh.qsbr);
 	free(d->sh.to_ctl);
 	rte_mempool_free(d->msgs);

@@ -10,6 +10,7 @@
 #define CAP_PORT_ACTIVE_EVENT (1ull << 10)
 #define CAP_SYS_IMAGE_GUID (1ull << 11)
 #define CAP_RC_RNR_NAK_GEN (1ull << 12)
+#define CAP_SRQ_RESIZE (1ull << 13)
 #define ATOMIC_HCA 1
 #define GID_TYPE_ROCE_V2 2
 #define PORT_CAP_IP_BASED_GIDS (1u << 26)
@@ -51,7 +52,8 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->transport = RING_TRANSPORT_ROCE;
 	p->node_guid = p->sys_image_guid = guid_of(c->dev->port[0].mac);
 	p->device_cap_flags = CAP_CURR_QP_STATE_MOD | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID |
-		CAP_RC_RNR_NAK_GEN; /* no windows while the engine does not bind them */
+		CAP_RC_RNR_NAK_GEN |
+		CAP_SRQ_RESIZE; /* no windows while the engine does not bind them */
 	p->max_mr_size = UINT64_C(1) << 48;
 	p->page_size_cap = UINT64_C(0xfffff000);
 	p->completion_timestamp_mask = UINT64_MAX;
@@ -68,6 +70,9 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->max_cqe = (1u << 18) - 1;
 	p->max_mr = ctl_quota(c->dev, CTL_MR);
 	p->max_pd = ctl_quota(c->dev, CTL_PD);
+	p->max_srq = ctl_quota(c->dev, CTL_SRQ);
+	p->max_srq_wr = CTL_MAX_SRQ_WR;
+	p->max_srq_sge = RING_MAX_SGE;
 	p->max_qp_rd_atom = ROCE_MAX_RD_ATOMIC;
 	p->max_qp_init_rd_atom = ROCE_MAX_RD_ATOMIC;
 	p->max_res_rd_atom = ROCE_MAX_RD_ATOMIC * (cfg->max_qps < 1u << 24 ? cfg->max_qps : 1u);

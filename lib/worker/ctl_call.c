@@ -38,6 +38,10 @@ static const ctl_op_fn ops[RING_CTRL_OP_COUNT] = {
 	[RING_CTRL_MODIFY_QP] = ctl_op_modify_qp,
 	[RING_CTRL_QUERY_QP] = ctl_op_query_qp,
 	[RING_CTRL_DESTROY_QP] = ctl_op_destroy_qp,
+	[RING_CTRL_CREATE_SRQ] = ctl_op_create_srq,
+	[RING_CTRL_MODIFY_SRQ] = ctl_op_modify_srq,
+	[RING_CTRL_QUERY_SRQ] = ctl_op_query_srq,
+	[RING_CTRL_DESTROY_SRQ] = ctl_op_destroy_srq,
 };
 
 bool

@@ -2,8 +2,8 @@
 /*
  * A client's connection, from accept to the last of its objects. Everything that it sends is
  * hostile until checked: whoever sends nonsense, does not read, or queues without end is cut off,
- * alone. What it had is taken down in the order QPs, MRs, CQs, the rest, context, arenas; each
- * step waits for workers without making anybody else wait.
+ * alone. What it had is taken down in the order QPs, MRs, SRQs, CQs, the rest, context, arenas;
+ * each step waits for workers without making anybody else wait.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -483,6 +483,8 @@ reap_step(struct ctl_client *c)
 	if (c->jobs != 0)
 		return false;
 	if (reap_kind(c, CTL_MR, ctl_mr_destroy))
+		return false;
+	if (reap_kind(c, CTL_SRQ, ctl_srq_destroy))
 		return false;
 	if (reap_kind(c, CTL_CQ, ctl_cq_destroy))
 		return false;

@@ -288,6 +288,7 @@ hello_reply(struct ctl_client *c)
 	p->quota_cq = ctl_quota(d, CTL_CQ);
 	p->quota_mr = ctl_quota(d, CTL_MR);
 	p->quota_pd = ctl_quota(d, CTL_PD);
+	p->quota_srq = ctl_quota(d, CTL_SRQ);
 	c->state = CTL_CLIENT_OPEN;
 	ctl_elem_done(c->hello, 0);
 }

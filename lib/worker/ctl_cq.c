@@ -322,9 +322,12 @@ ctl_cq_sub_get(struct ctl_cq *cq, uint32_t worker, struct ctl_cq_waiter *w)
 uint32_t
 ctl_worker_for(struct worker_device *d, const struct ctl_cq *cq)
 {
-	uint32_t best = cq->comp_vector;
+	return ctl_worker_near(d, cq->comp_vector);
+}
 
-	/* The CQ's worker, unless another has far fewer QPs. */
+uint32_t
+ctl_worker_near(const struct worker_device *d, uint32_t best)
+{
 	for (uint32_t w = 0; w < d->sh.num_workers; w++) {
 		if (2 * d->qps_on[w] + 16 < d->qps_on[best])
 			best = w;

@@ -15,6 +15,8 @@ cause_of(unsigned int type)
 	switch (type) {
 	case RING_EVENT_CQ_ERR:
 		return -EOVERFLOW; /* more completions than entries */
+	case RING_EVENT_SRQ_ERR:
+		return -EBADMSG; /* incredible indices */
 	case RING_EVENT_QP_REQ_ERR:
 		return WC_REM_INV_REQ_ERR;
 	case RING_EVENT_QP_ACCESS_ERR:
@@ -50,8 +52,8 @@ ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object, u
 		ctl_event_push(c, &ev);
 }
 
-static void
-of_object(struct ctl_obj *o, unsigned int type, unsigned int object)
+void
+ctl_event_object(struct ctl_obj *o, unsigned int type, unsigned int object)
 {
 	const struct ring_ctrl_event ev = {
 		.type = type,
@@ -78,11 +80,14 @@ ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
 {
 	const struct verbs_qp *qp = m->event.obj;
 	const struct verbs_cq *cq = m->event.obj;
+	const struct verbs_srq *srq = m->event.obj;
 
+	(void)d;
 	/* Types are numbered alike on both sides. */
 	switch (m->event.event) {
 	case VERBS_EVENT_CQ_ERR:
-		of_object(&((struct ctl_cq *)cq->owner)->o, RING_EVENT_CQ_ERR, RING_EVENT_OF_CQ);
+		ctl_event_object(&((struct ctl_cq *)cq->owner)->o, RING_EVENT_CQ_ERR,
+			RING_EVENT_OF_CQ);
 		break;
 	case VERBS_EVENT_QP_FATAL:
 	case VERBS_EVENT_QP_REQ_ERR:
@@ -90,10 +95,11 @@ ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
 	case VERBS_EVENT_COMM_EST:
 	case VERBS_EVENT_SQ_DRAINED:
 	case VERBS_EVENT_QP_LAST_WQE_REACHED:
-		of_object(&qp_of(qp)->o, m->event.event, RING_EVENT_OF_QP);
+		ctl_event_object(&qp_of(qp)->o, m->event.event, RING_EVENT_OF_QP);
 		break;
+	case VERBS_EVENT_SRQ_ERR:
 	case VERBS_EVENT_SRQ_LIMIT_REACHED:
-		d->events_lost++;
+		ctl_event_object(&ctl_srq_of_verbs(srq)->o, m->event.event, RING_EVENT_OF_SRQ);
 		break;
 	}
 }

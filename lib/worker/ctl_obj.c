@@ -7,7 +7,8 @@
 
 const char *const ctl_kind_name[CTL_KINDS] = {
 	[CTL_PD] = "pds", [CTL_CHANNEL] = "channels", [CTL_CQ] = "cqs",
-	[CTL_QP] = "qps", [CTL_MR] = "mrs",	      [CTL_MEM] = "blocks",
+	[CTL_QP] = "qps", [CTL_SRQ] = "srqs",     [CTL_MR] = "mrs",
+	[CTL_MEM] = "blocks",
 };
 
 /* ---- uids ---------- */
@@ -96,6 +97,8 @@ ctl_quota(const struct worker_device *d, enum ctl_kind kind)
 		return d->cfg.quota_qps;
 	case CTL_CQ:
 		return d->cfg.quota_cqs;
+	case CTL_SRQ:
+		return d->cfg.quota_srqs;
 	case CTL_MR:
 		return d->cfg.quota_mrs;
 	case CTL_MEM:

@@ -80,6 +80,7 @@ enum ctl_kind {
 	CTL_CHANNEL,
 	CTL_CQ,
 	CTL_QP,
+	CTL_SRQ,
 	CTL_MR, /* memory windows too */
 	CTL_MEM,
 	CTL_KINDS
@@ -526,6 +527,38 @@ struct ctl_cq_waiter {
 int ctl_cq_sub_get(struct ctl_cq *cq, uint32_t worker, struct ctl_cq_waiter *w);
 /** The worker that QPs of this CQ should go to. */
 uint32_t ctl_worker_for(struct worker_device *d, const struct ctl_cq *cq);
+/** This worker, unless another has far fewer QPs. */
+uint32_t ctl_worker_near(const struct worker_device *d, uint32_t best);
+
+#define CTL_MAX_SRQ_WR 32768u
+
+struct ctl_srq {
+	struct ctl_obj o;
+	struct verbs_srq v; /* its owner: w below */
+	struct verbs_srq_ring where[2]; /* of v.ring; the other one is a resize's */
+	struct ctl_pd *pd;
+	struct arena_block *client_words, *daemon_words;
+	struct arena_block *entries; /* index and slots */
+	struct arena_block *old;     /* of a resize, until no worker can look there */
+	uint32_t max_wr; /* as asked for; there may be more entries */
+	uint32_t home;	 /* worker of its QPs; RING_NO_HANDLE before the first */
+	bool resizing;
+	struct ctl_elem resizer;
+	struct ring_ctrl_modify_srq_req modify; /* what it asked for */
+	struct ctl_grace grace;
+	struct ctl_msg msg;
+	uint32_t told; /* workers that have answered SRQ_DEL */
+	struct worker_srq w; /* the last: by worker */
+};
+
+static inline struct ctl_srq *
+ctl_srq_of_verbs(const struct verbs_srq *srq)
+{
+	return (struct ctl_srq *)((uint8_t *)srq->owner - offsetof(struct ctl_srq, w));
+}
+
+/** The worker of a QP of the SRQ, which completes receives to that CQ. */
+uint32_t ctl_srq_worker(struct worker_device *d, struct ctl_srq *srq, const struct ctl_cq *cq);
 
 /** Application memory in a C arena. */
 struct ctl_mem {
@@ -556,6 +589,7 @@ struct ctl_qp {
 	struct verbs_qp *vqp;
 	struct ctl_pd *pd;
 	struct ctl_cq *scq, *rcq;
+	struct ctl_srq *srq; /* or NULL */
 	struct arena_block *queues; /* client words, SQ, RQ */
 	struct arena_block *daemon;
 	uint32_t bell;
@@ -710,6 +744,10 @@ int ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ct
 int ctl_op_modify_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_query_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_destroy_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_create_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_modify_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_query_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_destroy_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 
 /** Take objects of a dying client down; each ends in ctl_obj_del(). */
 void ctl_pd_destroy(struct ctl_obj *o);
@@ -718,6 +756,7 @@ void ctl_mr_destroy(struct ctl_obj *o);
 void ctl_channel_destroy(struct ctl_obj *o);
 void ctl_cq_destroy(struct ctl_obj *o);
 void ctl_qp_destroy(struct ctl_obj *o);
+void ctl_srq_destroy(struct ctl_obj *o);
 
 /** A bell slot, the same at every worker. As ctl_mem_alloc(). */
 int ctl_bell_get(struct ctl_client *c, uint32_t *bell);
@@ -729,6 +768,8 @@ void ctl_timewait_poll(struct worker_device *d, uint64_t now);
 /** An event of a worker, or of the device. */
 void ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m);
 void ctl_event_push(struct ctl_client *c, const struct ring_ctrl_event *ev);
+/** An event of an object, unless its destruction is being answered. object: RING_EVENT_OF_*. */
+void ctl_event_object(struct ctl_obj *o, unsigned int type, unsigned int object);
 void ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object,
 		   uint32_t handle);
 void ctl_notify(struct worker_device *d, struct verbs_cq *cq);

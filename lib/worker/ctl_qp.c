@@ -39,12 +39,15 @@ size_queues(struct ctl_qp *qp, const struct ring_ctrl_create_qp_req *r)
 	uint32_t of_inline = ring_wqe_slots_inline(r->max_inline);
 
 	qp->max_send_wr = r->max_send_wr;
-	qp->max_recv_wr = r->max_recv_wr;
+	qp->max_recv_wr = qp->srq != NULL ? 0 : r->max_recv_wr;
 	qp->sq_slots = queue_slots(&qp->max_send_wr, of_sge > of_inline ? of_sge : of_inline);
-	qp->rq_slots = queue_slots(&qp->max_recv_wr, ring_rwqe_slots(r->max_recv_sge));
+	if (qp->srq == NULL)
+		qp->rq_slots =
+			queue_slots(&qp->max_recv_wr, ring_rwqe_slots(r->max_recv_sge));
 	qp->max_inline = r->max_inline;
 	qp->max_send_sge = r->max_send_sge != 0 ? (uint8_t)r->max_send_sge : 1;
-	qp->max_recv_sge = r->max_recv_sge != 0 ? (uint8_t)r->max_recv_sge : 1;
+	if (qp->srq == NULL)
+		qp->max_recv_sge = r->max_recv_sge != 0 ? (uint8_t)r->max_recv_sge : 1;
 	qp->type = r->type;
 	qp->flags = r->flags;
 }
@@ -77,7 +80,7 @@ qp_engine(struct ctl_qp *qp, uint32_t qpn)
 		.daemon = ctl_block_ptr(qp->daemon),
 		.client = (const struct ring_qp_client *)base,
 		.sq_slots = base + SQ_OFFSET,
-		.rq_slots = base + SQ_OFFSET + (size_t)qp->sq_slots * RING_SLOT_SIZE,
+		.srq = qp->srq != NULL ? &qp->srq->v : NULL,
 		.sq_entries = qp->sq_slots,
 		.rq_entries = qp->rq_slots,
 		.sig_all = (qp->flags & RING_QP_SIG_ALL) != 0,
@@ -87,6 +90,8 @@ qp_engine(struct ctl_qp *qp, uint32_t qpn)
 		.owner = &qp->w,
 	};
 
+	if (qp->rq_slots != 0)
+		init.rq_slots = base + SQ_OFFSET + (size_t)qp->sq_slots * RING_SLOT_SIZE;
 	qp->vqp = roce_qp_create(&init);
 	return qp->vqp != NULL ? 0 : -ENOMEM;
 }
@@ -104,10 +109,12 @@ create_reply(struct ctl_qp *qp, struct ring_ctrl_create_qp_rep *p)
 	p->max_send_sge = qp->max_send_sge;
 	p->max_recv_sge = qp->max_recv_sge;
 	p->log_sq_slots = (uint8_t)rte_log2_u32(qp->sq_slots);
-	p->log_rq_slots = (uint8_t)rte_log2_u32(qp->rq_slots);
+	p->log_rq_slots = qp->rq_slots != 0 ? (uint8_t)rte_log2_u32(qp->rq_slots) : 0;
 	p->client = base;
 	p->sq = base + SQ_OFFSET;
-	p->rq = base + SQ_OFFSET + (uint64_t)qp->sq_slots * RING_SLOT_SIZE;
+	p->rq = qp->rq_slots != 0
+			? base + SQ_OFFSET + (uint64_t)qp->sq_slots * RING_SLOT_SIZE
+			: RING_NO_LOC;
 	p->daemon = ctl_block_loc(qp->daemon);
 }
 
@@ -145,6 +152,11 @@ create_refs(struct ctl_client *c, struct ctl_qp *qp, const struct ring_ctrl_crea
 	qp->pd = ctl_obj_find(c, CTL_PD, r->pd);
 	qp->scq = ctl_cq_find(c, r->send_cq);
 	qp->rcq = ctl_cq_find(c, r->recv_cq);
+	if (r->srqn != RING_NO_HANDLE) {
+		qp->srq = ctl_obj_find(c, CTL_SRQ, r->srqn);
+		if (qp->srq == NULL)
+			return -EINVAL;
+	}
 	return qp->pd != NULL && qp->scq != NULL && qp->rcq != NULL ? 0 : -EINVAL;
 }
 
@@ -158,16 +170,17 @@ ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 	(void)e;
 	if (!create_ok(r))
 		return -EINVAL;
-	if (r->type != RING_QPT_RC || r->srqn != RING_NO_HANDLE)
+	if (r->type != RING_QPT_RC)
 		return -EOPNOTSUPP;
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return -ENOMEM;
 	TAILQ_INIT(&qp->ops);
-	size_queues(qp, r);
 	err = create_refs(c, qp, r);
-	if (err == 0)
+	if (err == 0) {
+		size_queues(qp, r);
 		err = qp_make(c, qp);
+	}
 	if (err < 0) {
 		ctl_mem_free(&qp->queues);
 		ctl_mem_free(&qp->daemon);
@@ -178,6 +191,8 @@ ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 	qp->pd->o.refs++;
 	qp->scq->o.refs++;
 	qp->rcq->o.refs++;
+	if (qp->srq != NULL)
+		qp->srq->o.refs++;
 	create_reply(qp, rep);
 	return 0;
 }
@@ -375,6 +390,8 @@ ctl_qp_free(struct ctl_qp *qp)
 	qp->pd->o.refs--;
 	qp->scq->o.refs--;
 	qp->rcq->o.refs--;
+	if (qp->srq != NULL)
+		qp->srq->o.refs--;
 	ctl_obj_del(&qp->o, 0);
 	free(qp);
 }

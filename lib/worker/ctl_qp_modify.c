@@ -223,7 +223,8 @@ apply(struct ctl_qp_op *op)
 		else
 			made(op);
 	} else {
-		qp->worker = ctl_worker_for(d, qp->rcq);
+		qp->worker = qp->srq != NULL ? ctl_srq_worker(d, qp->srq, qp->rcq)
+					     : ctl_worker_for(d, qp->rcq);
 		d->qps_on[qp->worker]++;
 		bind_step(op);
 	}

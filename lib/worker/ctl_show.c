@@ -155,6 +155,24 @@ fill_cq(struct show *s, struct ctl_obj *o)
 }
 
 static void
+fill_srq(struct show *s, struct ctl_obj *o)
+{
+	struct ctl_srq *srq = (struct ctl_srq *)o;
+	uint32_t posted = verbs_srq_count(&srq->v);
+
+	num(s, "srqn", ctl_obj_handle(o));
+	num(s, "pd", ctl_obj_handle(&srq->pd->o));
+	num(s, "max_wr", srq->max_wr);
+	num(s, "max_sge", srq->v.max_sge);
+	num(s, "posted", posted != UINT32_MAX ? posted : 0);
+	num(s, "limit", verbs_srq_armed(&srq->v));
+	num(s, "users", o->refs);
+	if (srq->home != RING_NO_HANDLE)
+		num(s, "home", srq->home);
+	num(s, "broken", atomic_load(&srq->v.broken));
+}
+
+static void
 fill_qp(struct show *s, struct ctl_obj *o)
 {
 	const struct ctl_qp *qp = (const struct ctl_qp *)o;
@@ -166,6 +184,8 @@ fill_qp(struct show *s, struct ctl_obj *o)
 	str(s, "type", qp->type == RING_QPT_RC ? "RC" : "UC");
 	str(s, "state", verbs_qp_state_name(ctl_qp_state(qp)));
 	num(s, "pd", ctl_obj_handle(&qp->pd->o));
+	if (qp->srq != NULL)
+		num(s, "srqn", ctl_obj_handle(&qp->srq->o));
 	if (!qp->bound)
 		return;
 	/* Numbers that the worker changes meanwhile: each is whole, together they may not fit. */
@@ -308,6 +328,8 @@ worker_show(struct worker_device *d, const char *kind, uint32_t skip, uint32_t m
 		show_objects(&s, CTL_CQ, fill_cq);
 	else if (strcmp(kind, "qps") == 0)
 		show_objects(&s, CTL_QP, fill_qp);
+	else if (strcmp(kind, "srqs") == 0)
+		show_objects(&s, CTL_SRQ, fill_srq);
 	else if (strcmp(kind, "ports") == 0)
 		show_ports(&s);
 	else if (strcmp(kind, "memory") == 0)

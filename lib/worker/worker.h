@@ -28,13 +28,13 @@ struct worker_config {
 	struct rte_mempool *rx_pool; /* of the ports */
 	struct rte_mempool *tx_pool; /* of the engines */
 	bool huge_arenas;	     /* arenas on huge pages, when there are any */
-	uint32_t max_qps, max_mrs, max_cqs; /* 0: defaults */
+	uint32_t max_qps, max_mrs, max_cqs, max_srqs; /* 0: defaults */
 	uint32_t shadows;	     /* send requests in flight, a worker */
 	uint64_t quota_arena_bytes;  /* of one uid; 0: default */
 	uint64_t quota_mr_bytes;
 	/* Of one uid; 0: half of what the device has, so that nobody has all of it. Windows count
 	 * as regions. Descriptors: of those that the process may have open. */
-	uint32_t quota_qps, quota_mrs, quota_cqs, quota_fds;
+	uint32_t quota_qps, quota_mrs, quota_cqs, quota_srqs, quota_fds;
 	uint32_t idle_us;	     /* a worker sleeps after so long without work; 0: never */
 	uint64_t seed;		     /* 0: from arc4random */
 };
@@ -90,7 +90,7 @@ int worker_ping(struct worker_device *d, uint32_t worker, void (*done)(void *arg
 /* ---- what rnicctl and telemetry show ---------- */
 
 /**
- * Walk objects of a kind ("contexts", "pds", "mrs", "cqs", "qps", "ports", "workers",
+ * Walk objects of a kind ("contexts", "pds", "mrs", "cqs", "qps", "srqs", "ports", "workers",
  * "counters", "memory", "neighbours", "routes"), from the `skip`th, at most `max`. Each is
  * given as name/value pairs through emit(); begin and end mark an object. Control thread.
  * @return objects given, or -ENOENT for an unknown kind.

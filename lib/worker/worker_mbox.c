@@ -373,6 +373,17 @@ cq_del(struct worker *w, struct worker_msg *m)
 	reply(w, m, 0);
 }
 
+/** Its QPs have gone: what is left are events that could not be told at once. */
+static void
+srq_del(struct worker *w, struct worker_msg *m)
+{
+	struct worker_srq *owner = m->srq->owner;
+
+	if (owner != NULL)
+		worker_late_drop(w, &owner->late[w->id]);
+	reply(w, m, 0);
+}
+
 static void
 bell_chunk(struct worker *w, struct worker_msg *m)
 {
@@ -452,6 +463,9 @@ handle(struct worker *w, struct worker_msg *m)
 		return;
 	case WORKER_MSG_CQ_DEL:
 		cq_del(w, m);
+		return;
+	case WORKER_MSG_SRQ_DEL:
+		srq_del(w, m);
 		return;
 	case WORKER_MSG_NEIGH:
 		roce_neigh_resolved(w->roce, m->neigh.neigh, w->now);

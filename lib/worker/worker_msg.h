@@ -31,6 +31,7 @@ enum worker_msg_type {
 	WORKER_MSG_QP_UNBIND,	/* detach; answered when nothing of it is under way */
 	WORKER_MSG_CQ_SUB,	/* this worker's end of a CQ is ready, or a resize */
 	WORKER_MSG_CQ_DEL,	/* drop it from lists */
+	WORKER_MSG_SRQ_DEL,	/* nothing of it is under way here any more */
 	WORKER_MSG_NEIGH,	/* a neighbour was resolved or changed */
 	WORKER_MSG_QUIESCE,	/* answered after the next quiescent point */
 	/* control -> worker, not answered */
@@ -75,6 +76,7 @@ struct worker_msg {
 			uint32_t entries;
 			uint32_t start; /* out: index of the first entry of this ring */
 		} cq;
+		struct verbs_srq *srq;
 		struct {
 			struct net_neigh *neigh;
 		} neigh;
@@ -153,6 +155,15 @@ struct worker_qp {
 struct worker_cq {
 	struct worker_channel *channel; /* NULL: none. Constant while the CQ exists */
 	struct worker_late late;		/* of the worker that saw it overrun */
+};
+
+/**
+ * What verbs_srq.owner points to: several workers may have an event of it to tell at a time. One
+ * that is late stands for those of armings that follow before it is told.
+ */
+struct worker_srq {
+	uint32_t num_workers;
+	struct worker_late late[]; /* by worker id */
 };
 
 #endif /* WORKER_MSG_H */

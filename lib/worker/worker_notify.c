@@ -91,8 +91,9 @@ worker_channel_settle(struct worker *w, struct worker_channel *ch)
 
 /* Where an object keeps what is late. NULL: of no object that we know. */
 static struct worker_late *
-late_of(enum verbs_event event, void *obj)
+late_of(const struct worker *w, enum verbs_event event, void *obj)
 {
+	struct worker_srq *srq;
 	struct worker_cq *cq;
 	struct worker_qp *qp;
 
@@ -100,8 +101,10 @@ late_of(enum verbs_event event, void *obj)
 	case VERBS_EVENT_CQ_ERR:
 		cq = ((struct verbs_cq *)obj)->owner;
 		return cq != NULL ? &cq->late : NULL;
+	case VERBS_EVENT_SRQ_ERR:
 	case VERBS_EVENT_SRQ_LIMIT_REACHED:
-		return NULL;
+		srq = ((struct verbs_srq *)obj)->owner;
+		return srq != NULL ? &srq->late[w->id] : NULL;
 	default:
 		qp = ((struct verbs_qp *)obj)->owner;
 		return qp != NULL ? &qp->late : NULL;
@@ -127,8 +130,8 @@ tell(struct worker *w, enum verbs_event event, void *obj)
 void
 worker_event(void *ctx, enum verbs_event event, void *obj)
 {
-	struct worker_late *l = late_of(event, obj);
 	struct worker *w = ctx;
+	struct worker_late *l = late_of(w, event, obj);
 
 	if ((l == NULL || l->obj == NULL) && tell(w, event, obj))
 		return;

@@ -39,6 +39,7 @@ struct worker_shared {
 	uint32_t rx_pool_size; /* mbufs: the engines may hold a quarter of them in all */
 	struct mr_table *mrs;
 	struct roce_qpn_table *qpns;
+	struct roce_qpn_table *srqns; /* numbers of SRQs, drawn as those of QPs */
 	/* A worker's thread id is its index. Sleeping workers are offline. The control thread may
 	 * poll tokens of its own here instead of sending QUIESCE. */
 	struct rte_rcu_qsbr *qsbr;

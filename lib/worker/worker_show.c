@@ -3,8 +3,9 @@
 #include "worker.h"
 
 static const char *const kinds[] = {
-	"contexts", "pds",     "mrs",	 "cqs",	       "qps",	 "ports",
-	"workers",  "counters", "memory", "neighbours", "routes", NULL,
+	"contexts", "pds",     "mrs",	    "cqs",    "qps",	    "srqs",
+	"ports",    "workers", "counters", "memory", "neighbours", "routes",
+	NULL,
 };
 
 const char *const *

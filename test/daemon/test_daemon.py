@@ -26,7 +26,7 @@ from unittest import mock
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import LIMIT, Daemon, line, refused  # noqa: E402
 
-KINDS = ("devices ports contexts pds mrs cqs qps counters memory neighbours routes "
+KINDS = ("devices ports contexts pds mrs cqs qps srqs counters memory neighbours routes "
          "workers").split()
 ADDR = "loop,ip=192.0.2.1/24,ip=2001:db8::1/64"
 root = unittest.skipUnless(os.geteuid() == 0, "needs root")

@@ -45,8 +45,11 @@ struct fake_qp {
 
 struct fake_srq {
 	struct ring_srq_client *client;
+	struct ring_srq_daemon *daemon;
 	uint32_t *index;
 	uint8_t *slots;
+	uint32_t entries, log_index;
+	ring_loc_t index_loc, slots_loc;
 };
 
 struct fake {
@@ -237,9 +240,53 @@ fake_create_srq(struct fake *f, struct ring_ctrl_create_srq_rep *r)
 		.client = fake_place(f, RING_ARENA_C, sizeof(struct ring_srq_client)),
 		.daemon = fake_place(f, RING_ARENA_D, sizeof(struct ring_srq_daemon)),
 	};
-	f->srq.client = fake_at(f, r->client);
-	f->srq.index = fake_at(f, r->index);
-	f->srq.slots = fake_at(f, r->slots);
+	f->srq = (struct fake_srq){
+		.client = fake_at(f, r->client),
+		.daemon = fake_at(f, r->daemon),
+		.index = fake_at(f, r->index),
+		.slots = fake_at(f, r->slots),
+		.entries = 4,
+		.log_index = 2,
+		.index_loc = r->index,
+		.slots_loc = r->slots,
+	};
+}
+
+/* To another place, with what is posted. */
+static inline void
+fake_srq_move(struct fake *f, uint32_t entries)
+{
+	struct fake_srq *s = &f->srq, old = *s;
+	uint32_t mask = (1u << old.log_index) - 1;
+	uint32_t head = atomic_load(&s->daemon->head);
+
+	while (1u << s->log_index < entries)
+		s->log_index++;
+	s->entries = entries;
+	s->index_loc = fake_place(f, RING_ARENA_C, sizeof(uint32_t) << s->log_index);
+	s->slots_loc = fake_place(f, RING_ARENA_C, (uint64_t)entries * 2 * RING_SLOT_SIZE);
+	s->index = fake_at(f, s->index_loc);
+	s->slots = fake_at(f, s->slots_loc);
+	for (uint32_t i = head; i - head <= mask; i++)
+		s->index[i & ((1u << s->log_index) - 1)] = old.index[i & mask];
+	memcpy(s->slots, old.slots, (size_t)old.entries * 2 * RING_SLOT_SIZE);
+}
+
+static inline void
+fake_modify_srq(struct fake *f, const struct ring_ctrl_modify_srq_req *q,
+	struct ring_ctrl_modify_srq_rep *r)
+{
+	if (q->max_wr == 0 && (q->mask & RING_SRQ_MAX_WR)) {
+		r->status = -EINVAL;
+		return;
+	}
+	if ((q->mask & RING_SRQ_MAX_WR) && q->max_wr > f->srq.entries)
+		fake_srq_move(f, q->max_wr);
+	r->max_wr = (q->mask & RING_SRQ_MAX_WR) ? q->max_wr : f->srq.entries;
+	r->entries = f->srq.entries;
+	r->log_index = (uint8_t)f->srq.log_index;
+	r->index = f->srq.index_loc;
+	r->slots = f->srq.slots_loc;
 }
 
 static inline void
@@ -283,6 +330,9 @@ fake_element(struct fake *f, unsigned int op, const void *q, void *r, int *fd)
 		break;
 	case RING_CTRL_CREATE_SRQ:
 		fake_create_srq(f, r);
+		break;
+	case RING_CTRL_MODIFY_SRQ:
+		fake_modify_srq(f, q, r);
 		break;
 	case RING_CTRL_MODIFY_QP:
 		fake_modify_qp(f, q, r);

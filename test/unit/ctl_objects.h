@@ -32,6 +32,7 @@ expect_clean(void)
 	fx_settle(0);
 	ck_assert_uint_eq(mr_table_count(fx_dev->sh.mrs), 0);
 	ck_assert_uint_eq(roce_qpn_count(fx_dev->sh.qpns), 0);
+	ck_assert_uint_eq(roce_qpn_count(fx_dev->sh.srqns), 0);
 	for (int i = 0; i < CTL_KINDS; i++)
 		ck_assert_uint_eq(fx_dev->objs[i].count, 0);
 	ck_assert_uint_eq(fx_dev->domains.count, 0);
