@@ -35,6 +35,7 @@ extern const struct hostile_case hostile_sock_cases[];
 extern const struct hostile_case hostile_arena_cases[];
 extern const struct hostile_case hostile_object_cases[];
 extern const struct hostile_case hostile_ring_cases[];
+extern const struct hostile_case hostile_srq_cases[];
 extern const struct hostile_case hostile_wqe_cases[];
 extern const struct hostile_case hostile_mem_cases[];
 extern const struct hostile_case hostile_block_cases[];

@@ -11,7 +11,7 @@ import typing
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "daemon"))
 from daemon import Daemon  # noqa: E402
 
-OBJECTS = ("contexts", "pds", "mrs", "cqs", "qps")
+OBJECTS = ("contexts", "pds", "mrs", "cqs", "qps", "srqs")
 POOLS = ("run_list", "shadows_used", "blocks_used", "ios_used", "rx_held", "tx_mbufs_used",
          "rx_mbufs_used")
 WAIT = 60  # seconds for what must happen in the end

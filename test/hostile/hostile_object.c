@@ -143,7 +143,7 @@ object_batch(struct hostile *t)
 		if (op == RING_CTRL_RESOLVE || op == RING_CTRL_CREATE_AH)
 			n = n > 8 ? 8 : n; /* each waits for a neighbour */
 		if (op == RING_CTRL_CREATE_CQ || op == RING_CTRL_CREATE_QP ||
-		    op == RING_CTRL_ALLOC_MEM)
+		    op == RING_CTRL_CREATE_SRQ || op == RING_CTRL_ALLOC_MEM)
 			n = n > 32 ? 32 : n; /* gigabytes; object_quota has that */
 		for (uint32_t k = 0; k < n; k++) {
 			honest_body(op, body + k * info->request_size);
@@ -348,7 +348,8 @@ object_quota(struct hostile *t)
 {
 	static const unsigned int ops[] = {RING_CTRL_ALLOC_PD, RING_CTRL_CREATE_CQ,
 					   RING_CTRL_CREATE_QP, RING_CTRL_REG_MR,
-					   RING_CTRL_ALLOC_MEM, RING_CTRL_ALLOC_MW};
+					   RING_CTRL_ALLOC_MEM, RING_CTRL_ALLOC_MW,
+					   RING_CTRL_CREATE_SRQ};
 	static _Alignas(8) uint8_t body[RING_CTRL_MAX_LEN + BODY];
 	static _Alignas(8) uint8_t rep[RING_CTRL_MAX_LEN];
 	unsigned int op = ops[hostile_below(t, sizeof(ops) / sizeof(ops[0]))];

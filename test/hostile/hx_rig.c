@@ -78,13 +78,20 @@ hx_create_cq(struct hx *h, uint32_t entries, uint32_t channel, struct hx_cq *cq)
 int
 hx_create_qp(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, struct hx_qp *qp)
 {
+	return hx_create_qp_srq(h, pd, cqn, depth, RING_NO_HANDLE, qp);
+}
+
+int
+hx_create_qp_srq(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, uint32_t srqn,
+		 struct hx_qp *qp)
+{
 	struct ring_ctrl_create_qp_req req = {
 		.type = RING_QPT_RC,
 		.max_inline = 64,
 		.pd = pd,
 		.send_cq = cqn,
 		.recv_cq = cqn,
-		.srqn = RING_NO_HANDLE,
+		.srqn = srqn,
 		.xrcd = RING_NO_HANDLE,
 		.max_send_wr = depth,
 		.max_recv_wr = depth,
@@ -103,10 +110,13 @@ hx_create_qp(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, struct hx_
 		.daemon = hx_at(h, rep.daemon, sizeof(*qp->daemon)),
 		.sq = {.slots = hx_at(h, rep.sq, (uint64_t)RING_SLOT_SIZE << rep.log_sq_slots),
 		       .mask = (1u << rep.log_sq_slots) - 1},
-		.rq = {.slots = hx_at(h, rep.rq, (uint64_t)RING_SLOT_SIZE << rep.log_rq_slots),
-		       .mask = (1u << rep.log_rq_slots) - 1},
 	};
-	if (!qp->client || !qp->daemon || !qp->sq.slots || !qp->rq.slots)
+	if (rep.rq != RING_NO_LOC) {
+		qp->rq.slots = hx_at(h, rep.rq, (uint64_t)RING_SLOT_SIZE << rep.log_rq_slots);
+		qp->rq.mask = (1u << rep.log_rq_slots) - 1;
+	}
+	if (!qp->client || !qp->daemon || !qp->sq.slots ||
+	    (rep.rq != RING_NO_LOC && !qp->rq.slots))
 		return -EPROTO;
 	qp->sq.shared_tail = &qp->client->sq_tail;
 	qp->rq.shared_tail = &qp->client->rq_tail;

@@ -53,6 +53,9 @@ int hx_reg_mr(struct hx *h, uint32_t pd, const void *addr, uint64_t length, uint
 	      uint32_t *key, uint32_t *how);
 int hx_create_cq(struct hx *h, uint32_t entries, uint32_t channel, struct hx_cq *cq);
 int hx_create_qp(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, struct hx_qp *qp);
+/** On a shared receive queue, or RING_NO_HANDLE. */
+int hx_create_qp_srq(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, uint32_t srqn,
+		     struct hx_qp *qp);
 /** The device's own address, as peers name it. */
 int hx_find_av(struct hx *h, struct ring_ctrl_av *av);
 /** The request that brings a QP from RESET to the next state (INIT, RTR, RTS). */
