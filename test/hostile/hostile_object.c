@@ -131,6 +131,7 @@ object_batch(struct hostile *t)
 {
 	static _Alignas(8) uint8_t body[RING_CTRL_MAX_LEN + BODY];
 	uint32_t last = 0;
+	int waits = 0;
 
 	if (!hostile_rig(t, &rig))
 		return;
@@ -140,8 +141,12 @@ object_batch(struct hostile *t)
 		uint32_t n = hostile_below(t, 2) ? info->max_count
 						 : 1 + hostile_below(t, info->max_count);
 
-		if (op == RING_CTRL_RESOLVE || op == RING_CTRL_CREATE_AH)
-			n = n > 8 ? 8 : n; /* each waits for a neighbour */
+		if (op == RING_CTRL_RESOLVE || op == RING_CTRL_CREATE_AH) {
+			/* each waits for a neighbour that is not there, one message after another */
+			if (++waits > 2)
+				continue;
+			n = n > 8 ? 8 : n;
+		}
 		if (op == RING_CTRL_CREATE_CQ || op == RING_CTRL_CREATE_QP ||
 		    op == RING_CTRL_CREATE_SRQ || op == RING_CTRL_ALLOC_MEM)
 			n = n > 32 ? 32 : n; /* gigabytes; object_quota has that */
