@@ -73,6 +73,8 @@ struct roce_qpn_table;
 	X(NEIGH_WAIT, "neigh_wait", "times a QP waited for its neighbour's address")       \
 	X(CNP_RCVD, "cnp_rcvd", "congestion notifications")                                \
 	X(ECN_RCVD, "ecn_marked_rcvd", "packets with CE")                                  \
+	X(UC_DROPPED, "uc_dropped", "UC packets of messages that were lost or refused")     \
+	X(SQ_ERRORS, "sq_errors", "send queues in error (SQE), their QPs are not")         \
 	X(QP_ERRORS, "qp_errors", "QPs moved to error by the engine")
 
 enum roce_counter {

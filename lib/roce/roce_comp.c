@@ -25,7 +25,10 @@ roce_comp_fatal(struct roce *r, struct roce_qp *qp, enum wc_status status)
 {
 	if (qp->v.wqe_head)
 		verbs_complete_send(r->w, &qp->v, qp->v.wqe_head, status);
-	roce_qp_fail(r, qp);
+	if (unlikely(roce_is_uc(qp)))
+		roce_qp_send_error(r, qp);
+	else
+		roce_qp_fail(r, qp);
 }
 
 void

@@ -113,6 +113,24 @@ run_flush(struct roce *r, struct roce_qp *qp)
 	return verbs_qp_flush(r->w, &qp->v, ROCE_FLUSH_CQES) ? VERBS_RUN_IDLE : VERBS_RUN_MORE;
 }
 
+/**
+ * In SQE all that is posted is flushed, receives are not; back in RTS what was posted before.
+ * VERBS_RUN_IDLE: there is no more of it now.
+ */
+static enum verbs_run
+run_sq_flush(struct roce *r, struct roce_qp *qp)
+{
+	bool sqe = qp->v.state == RING_QPS_SQE;
+	bool done = verbs_sq_flush(r->w, &qp->v, ROCE_FLUSH_CQES,
+				   sqe ? NULL : &qp->cold->flush_to);
+
+	roce_qp_check_cqs(r, qp);
+	if (!done || qp->v.state == RING_QPS_ERR)
+		return VERBS_RUN_MORE;
+	qp->sq_flush = sqe;
+	return VERBS_RUN_IDLE;
+}
+
 static bool
 run_reachable(struct roce *r, struct roce_qp *qp)
 {
@@ -143,7 +161,7 @@ run_between(struct roce *r, struct roce_qp *qp)
 
 	if (res != VERBS_RUN_FULL || qp->v.deficit != before)
 		qp->resp_burst = 0; /* else it is still their turn */
-	return res == VERBS_RUN_FULL || qp->v.state == RING_QPS_ERR ? res : VERBS_RUN_IDLE;
+	return res == VERBS_RUN_FULL || roce_sq_dead(qp) ? res : VERBS_RUN_IDLE;
 }
 
 /** Responses, the acknowledgement, requests: but behind a parked one what must not overtake it. */
@@ -171,6 +189,7 @@ enum verbs_run
 roce_run(struct roce *r, struct verbs_qp *v, uint64_t now)
 {
 	struct roce_qp *qp = (struct roce_qp *)v;
+	enum verbs_run res;
 
 	r->now = now;
 	if (unlikely(v->state < RING_QPS_RTR))
@@ -181,6 +200,11 @@ roce_run(struct roce *r, struct verbs_qp *v, uint64_t now)
 		return VERBS_RUN_MORE;
 	if (unlikely(v->state == RING_QPS_ERR))
 		return run_flush(r, qp);
+	if (unlikely(qp->sq_flush)) {
+		res = run_sq_flush(r, qp);
+		if (res == VERBS_RUN_MORE || v->state == RING_QPS_SQE)
+			return res;
+	}
 	if (run_nothing(qp))
 		return VERBS_RUN_IDLE;
 	if (!run_reachable(r, qp))
@@ -262,7 +286,6 @@ io_done_rx(struct roce *r, struct roce_qp *qp, int status, uint64_t original)
 {
 	struct rte_mbuf *m = roce_unhold_placing(r, qp);
 	struct roce_rx rx;
-	enum roce_rx_result res;
 
 	if (m == NULL)
 		return;
@@ -275,11 +298,7 @@ io_done_rx(struct roce *r, struct roce_qp *qp, int status, uint64_t original)
 		return;
 	}
 	roce_rx_reparse(&rx, qp, m);
-	if (roce_any(rx.p.info->mask, ROCE_REQUEST))
-		res = roce_resp_placed(r, &rx, status, original);
-	else
-		res = roce_comp_placed(r, &rx, status);
-	if (res == ROCE_RX_FREE)
+	if (roce_rx_placed(r, &rx, status, original) == ROCE_RX_FREE)
 		rte_pktmbuf_free(m);
 	roce_resp_drain(r, qp);
 	roce_comp_drain(r, qp);

@@ -116,6 +116,13 @@ input_stage1(struct roce *r, struct net_pkt *np, struct roce_rx *rx)
 
 /* ---- stage 2 ---------- */
 
+/** The class of a type's packets. */
+static const uint8_t input_class[] = {
+	[VERBS_QPT_GSI] = ROCE_TR_UD,	    [VERBS_QPT_RC] = ROCE_TR_RC,
+	[VERBS_QPT_UC] = ROCE_TR_UC,	    [VERBS_QPT_UD] = ROCE_TR_UD,
+	[VERBS_QPT_XRC_SEND] = ROCE_TR_XRC, [VERBS_QPT_XRC_RECV] = ROCE_TR_XRC,
+};
+
 /** Addresses are those of the connection, both of them (C-66). */
 static bool
 input_address_ok(const struct roce_qp *qp, const struct net_pkt *np)
@@ -132,11 +139,11 @@ input_admit(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
 	const struct roce_qp *qp = rx->qp;
 	enum roce_counter why;
 
-	if (unlikely(qp->v.type != VERBS_QPT_RC || rx->p.info->transport != ROCE_TR_RC))
+	if (unlikely(rx->p.info->transport != input_class[qp->v.type])) /* C-8 */
 		why = ROCE_C_DROP_QP_TYPE;
 	else if (unlikely(!verbs_qp_may_receive(qp->v.state)))
 		why = ROCE_C_DROP_QP_STATE;
-	else if (unlikely(!input_address_ok(qp, np)))
+	else if (unlikely(!input_address_ok(qp, np)) && rx->p.info->transport != ROCE_TR_UD)
 		why = ROCE_C_DROP_ADDRESS;
 	else if (unlikely(!roce_pkey_ok(rx->p.pkey)))
 		why = ROCE_C_DROP_PKEY;
@@ -150,13 +157,32 @@ enum roce_rx_result
 roce_rx_dispatch(struct roce *r, struct roce_rx *rx)
 {
 	struct roce_qp *qp = rx->qp;
+	uint8_t class = rx->p.info->transport;
 
+	/* RC and XRC are one machine */
+	if (unlikely(class != ROCE_TR_RC && class != ROCE_TR_XRC))
+		return class == ROCE_TR_UC ? roce_uc_packet(r, rx) : roce_ud_packet(r, rx);
 	if (roce_any(rx->p.info->mask, ROCE_REQUEST))
 		return roce_resp_packet(r, rx);
 	if (qp->v.state == RING_QPS_RTS || qp->v.state == RING_QPS_SQD)
 		return roce_comp_packet(r, rx);
 	roce_count(r, ROCE_C_DROP_QP_STATE);
 	return ROCE_RX_FREE;
+}
+
+enum roce_rx_result
+roce_rx_placed(struct roce *r, struct roce_rx *rx, int status, uint64_t original)
+{
+	switch (rx->p.info->transport) {
+	case ROCE_TR_UC:
+		return roce_uc_placed(r, rx, status);
+	case ROCE_TR_UD:
+		return roce_ud_placed(r, rx, status);
+	default:
+		return roce_any(rx->p.info->mask, ROCE_REQUEST)
+			       ? roce_resp_placed(r, rx, status, original)
+			       : roce_comp_placed(r, rx, status);
+	}
 }
 
 static enum roce_rx_result

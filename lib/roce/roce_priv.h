@@ -160,6 +160,10 @@ struct roce_qp {
 	uint8_t hole_steps, probes;
 	uint32_t nak_psn; /* the hole being filled */
 	uint32_t rtt_psn; /* being timed, when rtt_at != 0 */
+	/* Of its type, at all times (roce_qp.c). */
+	uint8_t op_base; /* bits 7:5 of its opcodes: RC's, or-ed with these, are its own */
+	bool acked;	 /* its requests ask for acknowledgements */
+	bool sq_flush;	 /* in SQE, or just back from it: what is posted is flushed */
 	uint64_t rtt_at, srtt;
 	/* A packet whose payload is being fetched, or that waits for room. */
 	struct rte_mbuf *parked;
@@ -207,6 +211,7 @@ struct roce_qp_cold {
 	uint32_t rec_end; /* recovery ends when this is acknowledged */
 	uint32_t sel_psn, sel_end;
 	uint32_t rnr_psn;
+	uint32_t flush_to; /* of sq_flush, out of SQE: the send queue's tail then */
 	struct verbs_av av;
 	struct roce_res_ring *res_new; /* prepared */
 	struct roce_res_ring *res_old; /* to be freed, but not by a worker */
@@ -288,6 +293,20 @@ roce_mtu(const struct roce_qp *qp)
 	return 1u << qp->mtu_shift;
 }
 
+/** Nobody tells what became of a request: it completes when it has left (IBTA 9.8). */
+static inline bool
+roce_is_uc(const struct roce_qp *qp)
+{
+	return qp->v.type == VERBS_QPT_UC;
+}
+
+/** Whether requests are flushed, not sent. */
+static inline bool
+roce_sq_dead(const struct roce_qp *qp)
+{
+	return qp->v.state >= RING_QPS_SQE;
+}
+
 /** PSNs of a message: at least one (section 7 of docs/wire.md). */
 static inline uint32_t
 roce_num_psns(const struct roce_qp *qp, uint32_t length)
@@ -341,6 +360,37 @@ roce_req_has_work(struct roce_qp *qp)
 	return qp->v.wqe_head != NULL || verbs_sq_has_work(&qp->v);
 }
 
+/** What a message tells with its last packet; all of it is placed. */
+static inline void
+roce_recv_fill(const struct roce_qp *qp, const struct roce_pkt *p, struct verbs_recv_done *d)
+{
+	roce_mask m = p->info->mask;
+
+	d->status = WC_SUCCESS;
+	d->opcode = roce_any(m, ROCE_SEND) ? RING_WC_RECV : RING_WC_RECV_RDMA_WITH_IMM;
+	d->byte_len = qp->msg_done;
+	d->imm = roce_any(m, ROCE_INV) ? p->inv_rkey : p->imm_be;
+	d->src_qpn = qp->dest_qpn;
+	d->cqe_flags = 0;
+	if (roce_any(m, ROCE_IMM))
+		d->cqe_flags |= RING_CQE_WITH_IMM;
+	if (roce_any(m, ROCE_INV))
+		d->cqe_flags |= RING_CQE_WITH_INV;
+	if (p->se)
+		d->cqe_flags |= RING_CQE_SOLICITED;
+}
+
+/** A packet of the peer has come: the first one raises COMM_EST. */
+static inline void
+roce_contact(struct roce *r, struct roce_qp *qp)
+{
+	if (likely(qp->comm_est))
+		return;
+	qp->comm_est = true;
+	if (qp->v.state == RING_QPS_RTR)
+		r->w->host.event(r->w->host.ctx, VERBS_EVENT_COMM_EST, &qp->v);
+}
+
 /* roce_qpn.c */
 struct verbs_qp *roce_qpn_lookup(const struct roce_qpn_table *t, uint32_t qpn, uint32_t *worker);
 
@@ -352,6 +402,8 @@ void roce_rwqe_flush(struct roce *r, struct roce_qp *qp);
 void roce_qp_set_state(struct roce_qp *qp, unsigned int state);
 /** To ERR: packets dropped, timers stopped; completions follow from roce_run(). */
 void roce_qp_fail(struct roce *r, struct roce_qp *qp);
+/** A request of a UC QP has failed and is completed: RTS or SQD to SQE (IBTA 10.3.1.6). */
+void roce_qp_send_error(struct roce *r, struct roce_qp *qp);
 /** After completing: a CQ that overran takes the QP with it. */
 void roce_qp_check_cqs(struct roce *r, struct roce_qp *qp);
 void roce_qp_check_drained(struct roce *r, struct roce_qp *qp);
@@ -382,6 +434,9 @@ void roce_rx_reparse(struct roce_rx *rx, struct roce_qp *qp, struct rte_mbuf *m)
 
 /* roce_input.c */
 enum roce_rx_result roce_rx_dispatch(struct roce *r, struct roce_rx *rx);
+/** The packet that roce_hold_placing() kept is placed, or could not be (status). */
+enum roce_rx_result roce_rx_placed(struct roce *r, struct roce_rx *rx, int status,
+				   uint64_t original);
 /** Go on with what waited, for a placement or a turn. @return whether it wants another turn. */
 bool roce_rx_resume(struct roce *r, struct roce_qp *qp);
 
@@ -444,6 +499,16 @@ enum roce_rx_result roce_resp_placed(struct roce *r, struct roce_rx *rx, int sta
 void roce_resp_inv_poll(struct roce *r, struct roce_qp *qp);
 /** The hole may be filled: handle what was kept behind it. */
 void roce_resp_drain(struct roce *r, struct roce_qp *qp);
+
+/* roce_uc.c */
+enum roce_rx_result roce_uc_packet(struct roce *r, struct roce_rx *rx);
+enum roce_rx_result roce_uc_placed(struct roce *r, struct roce_rx *rx, int status);
+/** All up to snd_max is in the transmit batch. */
+void roce_uc_sent(struct roce *r, struct roce_qp *qp);
+
+/* roce_ud.c */
+enum roce_rx_result roce_ud_packet(struct roce *r, struct roce_rx *rx);
+enum roce_rx_result roce_ud_placed(struct roce *r, struct roce_rx *rx, int status);
 
 /* roce_resp_tx.c */
 uint8_t roce_resp_credits(struct roce_qp *qp);

@@ -23,6 +23,27 @@ qp_of(struct verbs_qp *v)
 
 /* ---- making ---------- */
 
+/** What a QP's type means to its packets: the class of opcodes, and whether anybody answers. */
+static void
+qp_init_transport(struct roce_qp *qp)
+{
+	static const struct {
+		uint8_t op_base;
+		bool acked;
+	} of_type[] = {
+		[VERBS_QPT_GSI] = {ROCE_UD_SEND_ONLY & 0xe0, false},
+		[VERBS_QPT_RC] = {ROCE_RC_SEND_ONLY & 0xe0, true},
+		[VERBS_QPT_UC] = {ROCE_UC_SEND_ONLY & 0xe0, false},
+		[VERBS_QPT_UD] = {ROCE_UD_SEND_ONLY & 0xe0, false},
+		[VERBS_QPT_XRC_SEND] = {ROCE_XRC_SEND_ONLY & 0xe0, true},
+		[VERBS_QPT_XRC_RECV] = {ROCE_XRC_SEND_ONLY & 0xe0, true},
+	};
+
+	qp->op_base = of_type[qp->v.type].op_base;
+	qp->acked = of_type[qp->v.type].acked;
+	qp->credit_unlimited = !qp->acked;
+}
+
 static void
 qp_init_queues(struct verbs_qp *v, const struct roce_qp_init *init)
 {
@@ -66,6 +87,7 @@ roce_qp_create(const struct roce_qp_init *init)
 	v->max_inline = init->max_inline;
 	v->max_send_sge = init->max_send_sge;
 	v->max_recv_sge = init->max_recv_sge;
+	qp_init_transport(qp);
 	qp_init_queues(v, init);
 	return v;
 }
@@ -246,6 +268,22 @@ roce_qp_fail(struct roce *r, struct roce_qp *qp)
 	qp_quiet(r, qp);
 	qp->last_wqe = qp->v.srq != NULL;
 	roce_count(r, ROCE_C_QP_ERRORS);
+	verbs_run_add(r->w, &qp->v);
+}
+
+void
+roce_qp_send_error(struct roce *r, struct roce_qp *qp)
+{
+	if (qp->v.state != RING_QPS_RTS && qp->v.state != RING_QPS_SQD)
+		return;
+	roce_qp_set_state(qp, RING_QPS_SQE);
+	roce_count(r, ROCE_C_SQ_ERRORS);
+	/* PSNs that were given and not used are the next request's */
+	qp->req_psn = qp->nxt_psn = qp->una = qp->ack_max = qp->snd_max;
+	qp->req_wqe = NULL;
+	qp->inflight = 0;
+	qp->sq_flush = true;
+	roce_neigh_unlink(r, qp);
 	verbs_run_add(r->w, &qp->v);
 }
 
@@ -472,10 +510,21 @@ modify_reset(struct roce *r, struct roce_qp *qp)
 	memset((char *)qp + offsetof(struct roce_qp, path), 0,
 	       offsetof(struct roce_qp, res) - offsetof(struct roce_qp, path));
 	qp->rwqe_used = rwqe_used;
+	qp_init_transport(qp);
 	qp->res = NULL;
 	qp->res_tail = 0;
 	memset(cold, 0, sizeof(*cold));
 	cold->res_old = garbage;
+}
+
+/** SQE to RTS: what was posted in SQE is flushed still, what comes now is not. */
+static void
+modify_resume(struct roce_qp *qp)
+{
+	qp->req_stopped = false;
+	qp->cold->flush_to = qp->v.sq.slots ? atomic_load_explicit(qp->v.sq.shared_tail,
+								   memory_order_acquire)
+					    : 0;
 }
 
 static void
@@ -493,6 +542,8 @@ modify_state(struct roce *r, struct roce_qp *qp, const struct verbs_qp_attr *a, 
 			roce_qp_fail(r, qp);
 		return;
 	}
+	if (cur == RING_QPS_SQE && next == RING_QPS_RTS)
+		modify_resume(qp);
 	roce_qp_set_state(qp, next);
 	if (next == RING_QPS_SQD && cur == RING_QPS_RTS) {
 		qp->drained = false;

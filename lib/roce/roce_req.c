@@ -8,7 +8,7 @@
 
 #include "roce_priv.h"
 
-/** Opcodes of a request's packets; responses are the peer's. */
+/** Opcodes of a request's packets, of RC: op_base makes them the QP's. */
 struct req_op {
 	uint8_t first, middle, last, only;
 	bool takes_rwqe; /* at the peer: needs credit */
@@ -178,7 +178,7 @@ req_next(struct roce *r, struct roce_qp *qp)
 		if (unlikely(req_behind_local(r, qp)))
 			return VERBS_RUN_WAIT;
 		if (unlikely(qp->v.state != RING_QPS_RTS || qp->req_stopped))
-			return qp->v.state == RING_QPS_ERR ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
+			return roce_sq_dead(qp) ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
 		/* PSNs outstanding stay comparable, whatever the next one's length. */
 		if (unlikely(qp->v.wqe_head &&
 			     psn_sub(qp->nxt_psn, qp->una) >= ROCE_PSN_WINDOW / 2))
@@ -194,7 +194,7 @@ req_next(struct roce *r, struct roce_qp *qp)
 			return VERBS_RUN_MORE;
 		}
 		if (!req_start(r, qp, wqe))
-			return qp->v.state == RING_QPS_ERR ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
+			return roce_sq_dead(qp) ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
 		if (qp->req_wqe)
 			return VERBS_RUN_MORE;
 	}
@@ -251,13 +251,13 @@ req_window_open(const struct roce_qp *qp)
 /* ---- packets ---------- */
 
 static inline uint8_t
-req_opcode(const struct verbs_wqe *wqe, uint32_t psn)
+req_opcode(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
 {
 	const struct req_op *op = &req_ops[wqe->opcode];
 
 	if (psn == wqe->last_psn)
-		return psn == wqe->first_psn ? op->only : op->last;
-	return psn == wqe->first_psn ? op->first : op->middle;
+		return qp->op_base | (psn == wqe->first_psn ? op->only : op->last);
+	return qp->op_base | (psn == wqe->first_psn ? op->first : op->middle);
 }
 
 /** AckReq: on the last packet, on what is sent again alone, and every so often. */
@@ -267,7 +267,7 @@ req_ackreq(struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
 	if (psn != wqe->last_psn && !qp->resend && ++qp->since_ackreq < qp->ack_every)
 		return 0;
 	qp->since_ackreq = 0;
-	return ROCE_BTH_ACKREQ;
+	return (uint32_t)qp->acked * ROCE_BTH_ACKREQ;
 }
 
 static inline void
@@ -289,7 +289,7 @@ req_emit_data(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_
 	uint32_t off = psn_sub(psn, wqe->first_psn) << qp->mtu_shift;
 	uint32_t left = wqe->length - off;
 	uint32_t len = left < roce_mtu(qp) ? left : roce_mtu(qp);
-	uint8_t opcode = req_opcode(wqe, psn);
+	uint8_t opcode = req_opcode(qp, wqe, psn);
 	enum wc_status why = WC_SUCCESS;
 	struct roce_out out;
 	uint32_t state, *crc;
@@ -485,6 +485,8 @@ req_packet(struct roce *r, struct roce_qp *qp)
 	qp->req_psn = psn_add(last, 1);
 	if (last == wqe->last_psn)
 		req_advance(qp, wqe->next);
+	if (unlikely(roce_is_uc(qp)) && res == ROCE_TX_SENT)
+		roce_uc_sent(r, qp);
 	return res;
 }
 
@@ -492,7 +494,7 @@ req_packet(struct roce *r, struct roce_qp *qp)
 static enum verbs_run
 req_result(struct roce *r, struct roce_qp *qp, enum roce_tx_result res)
 {
-	if (qp->v.state == RING_QPS_ERR)
+	if (roce_sq_dead(qp))
 		return VERBS_RUN_MORE;
 	if (res == ROCE_TX_FULL)
 		return net_tx_room(r->cfg.tx[qp->port]) ? VERBS_RUN_MORE : VERBS_RUN_FULL;

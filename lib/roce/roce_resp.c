@@ -271,20 +271,9 @@ static void
 resp_complete(struct resp *c)
 {
 	struct roce_qp *qp = c->qp;
-	struct verbs_recv_done d = {
-		.status = WC_SUCCESS,
-		.opcode = resp_is(c, ROCE_SEND) ? RING_WC_RECV : RING_WC_RECV_RDMA_WITH_IMM,
-		.byte_len = qp->msg_done,
-		.imm = resp_is(c, ROCE_INV) ? c->p->inv_rkey : c->p->imm_be,
-		.src_qpn = qp->dest_qpn,
-	};
+	struct verbs_recv_done d;
 
-	if (resp_is(c, ROCE_IMM))
-		d.cqe_flags |= RING_CQE_WITH_IMM;
-	if (resp_is(c, ROCE_INV))
-		d.cqe_flags |= RING_CQE_WITH_INV;
-	if (c->p->se)
-		d.cqe_flags |= RING_CQE_SOLICITED;
+	roce_recv_fill(qp, c->p, &d);
 	verbs_complete_recv(c->r->w, &qp->v, &qp->rwqe, &d);
 	if (base_bug(BUG_DOUBLE_COMPLETION))
 		verbs_complete_recv(c->r->w, &qp->v, &qp->rwqe, &d);
@@ -581,11 +570,7 @@ roce_resp_packet(struct roce *r, struct roce_rx *rx)
 	struct roce_qp *qp = rx->qp;
 	enum roce_rx_result res;
 
-	if (unlikely(!qp->comm_est)) {
-		qp->comm_est = true;
-		if (qp->v.state == RING_QPS_RTR)
-			r->w->host.event(r->w->host.ctx, VERBS_EVENT_COMM_EST, &qp->v);
-	}
+	roce_contact(r, qp);
 	res = resp_machine(r, rx, RESP_PSN, 0);
 	if (unlikely(qp->behind_hole.head != NULL))
 		roce_resp_drain(r, qp);

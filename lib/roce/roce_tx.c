@@ -170,6 +170,8 @@ roce_tx_unpark(struct roce *r, struct roce_qp *qp)
 	if (!qp->parked_response && qp->due[ROCE_T_ACK])
 		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
 	tx_push(r, qp->parked_port, m);
+	if (unlikely(roce_is_uc(qp)))
+		roce_uc_sent(r, qp);
 	return true;
 }
 

@@ -439,6 +439,7 @@ enum verbs_qp_attr_mask {
 int verbs_qp_modify_check(enum verbs_qp_type type, unsigned int cur, unsigned int next,
 			  uint32_t mask);
 const char *verbs_qp_state_name(unsigned int state);
+const char *verbs_qp_type_name(unsigned int type);
 /** Which states take posts and packets. */
 bool verbs_qp_may_receive(unsigned int state); /* RTR, RTS, SQD, SQE */
 
@@ -610,6 +611,12 @@ void verbs_cq_burst_end(struct verbs_worker *w);
  * @return true when nothing is left at this moment.
  */
 bool verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max);
+/**
+ * In SQE: all started and all posted sends, as verbs_qp_flush() does; receives stay. With `upto`
+ * only those before that index. @return true when nothing is left at this moment.
+ */
+bool verbs_sq_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max,
+		    const uint32_t *upto);
 /**
  * RESET: drop all without completions. The queues' indices run on: both ends go on from the
  * client's tails.

@@ -185,12 +185,13 @@ queue_skip(struct ring_wq_cons *q)
 }
 
 /**
- * Flush requests that were posted and never taken. Of each only its slot count is looked at.
- * @return what is left of max.
+ * Flush requests that were posted and never taken, up to an index if one is given. Of each only
+ * its slot count is looked at. @return what is left of max.
  */
 static unsigned int
 flush_queue(struct verbs_worker *w, const struct verbs_qp *qp, struct ring_wq_cons *q,
-	    size_t num_slots_at, struct verbs_cq *cq, uint32_t cqe_flags, unsigned int max)
+	    size_t num_slots_at, struct verbs_cq *cq, uint32_t cqe_flags, unsigned int max,
+	    const uint32_t *upto)
 {
 	if (q->slots == NULL)
 		return max;
@@ -199,7 +200,7 @@ flush_queue(struct verbs_worker *w, const struct verbs_qp *qp, struct ring_wq_co
 		const _Atomic uint8_t *count;
 		uint32_t n;
 
-		if (avail == 0)
+		if (avail == 0 || (upto != NULL && (int32_t)(*upto - q->head) <= 0))
 			return max;
 		count = (const _Atomic uint8_t *)ring_wq_cons_slot(q, q->head) + num_slots_at;
 		n = avail > 0 ? atomic_load_explicit(count, memory_order_relaxed) : 0;
@@ -221,19 +222,32 @@ queue_empty(struct ring_wq_cons *q)
 	return q->slots == NULL || ring_wq_poll(q) == 0;
 }
 
-bool
-verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max)
+/** Started and posted sends. @return what is left of max; 0: there may be more. */
+static unsigned int
+flush_sends(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max, const uint32_t *upto)
 {
 	for (; qp->wqe_head != NULL && max > 0; max--)
 		verbs_complete_send(w, qp, qp->wqe_head, WC_WR_FLUSH_ERR);
+	return flush_queue(w, qp, &qp->sq, offsetof(struct ring_wqe, num_slots), qp->send_cq, 0,
+			   max, upto);
+}
+
+bool
+verbs_sq_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max, const uint32_t *upto)
+{
+	return flush_sends(w, qp, max, upto) > 0;
+}
+
+bool
+verbs_qp_flush(struct verbs_worker *w, struct verbs_qp *qp, unsigned int max)
+{
+	max = flush_sends(w, qp, max, NULL);
 	if (qp->wqe_head != NULL)
 		return false;
-	max = flush_queue(w, qp, &qp->sq, offsetof(struct ring_wqe, num_slots), qp->send_cq, 0,
-			  max);
 	qp->rq_posted = 0;
 	if (qp->srq == NULL && !base_bug(BUG_FLUSH_RECV))
 		max = flush_queue(w, qp, &qp->rq, offsetof(struct ring_rwqe, num_slots),
-				  qp->recv_cq, RING_CQE_RECV, max);
+				  qp->recv_cq, RING_CQE_RECV, max, NULL);
 	if (max > 0)
 		return true;
 	return queue_empty(&qp->sq) && (qp->srq != NULL || queue_empty(&qp->rq));

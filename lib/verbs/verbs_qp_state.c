@@ -180,6 +180,21 @@ static_assert(sizeof(qp_state_name) / sizeof(qp_state_name[0]) == RING_QPS_COUNT
 	      "every state has a name");
 
 const char *
+verbs_qp_type_name(unsigned int type)
+{
+	static const char *const name[] = {
+		[VERBS_QPT_GSI] = "GSI",
+		[VERBS_QPT_RC] = "RC",
+		[VERBS_QPT_UC] = "UC",
+		[VERBS_QPT_UD] = "UD",
+		[VERBS_QPT_XRC_SEND] = "XRC_SEND",
+		[VERBS_QPT_XRC_RECV] = "XRC_RECV",
+	};
+
+	return type < sizeof(name) / sizeof(name[0]) && name[type] ? name[type] : "?";
+}
+
+const char *
 verbs_qp_state_name(unsigned int state)
 {
 	return state < RING_QPS_COUNT ? qp_state_name[state] : "?";

@@ -22,6 +22,13 @@ create_ok(const struct ring_ctrl_create_qp_req *r)
 		r->reserved == 0 && r->xrcd == RING_NO_HANDLE;
 }
 
+/* What the engine does not run is refused when it is asked for, and not first by the peer. */
+static bool
+type_offered(unsigned int type)
+{
+	return type == RING_QPT_RC || type == RING_QPT_UC;
+}
+
 /* Slots for that many requests of the largest kind; and so many fit then. */
 static uint32_t
 queue_slots(uint32_t *wrs, uint32_t slots_per_wr)
@@ -170,7 +177,7 @@ ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 	(void)e;
 	if (!create_ok(r))
 		return -EINVAL;
-	if (r->type != RING_QPT_RC)
+	if (!type_offered(r->type))
 		return -EOPNOTSUPP;
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)

@@ -181,7 +181,7 @@ fill_qp(struct show *s, struct ctl_obj *o)
 	struct roce_qp_info info;
 
 	num(s, "qpn", ctl_obj_handle(o));
-	str(s, "type", qp->type == RING_QPT_RC ? "RC" : "UC");
+	str(s, "type", verbs_qp_type_name(qp->type));
 	str(s, "state", verbs_qp_state_name(ctl_qp_state(qp)));
 	num(s, "pd", ctl_obj_handle(&qp->pd->o));
 	if (qp->srq != NULL)

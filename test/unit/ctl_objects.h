@@ -61,7 +61,7 @@ make_pd(void)
 }
 
 static inline void
-make_pair_in(struct pair *p, uint32_t pd)
+make_pair_of(struct pair *p, uint32_t pd, uint8_t type)
 {
 	struct ring_ctrl_create_cq_req cq = {.entries = 64, .channel = RING_NO_HANDLE};
 
@@ -70,7 +70,7 @@ make_pair_in(struct pair *p, uint32_t pd)
 	p->cqn = p->cq.cqn;
 	for (int i = 0; i < 2; i++) {
 		struct ring_ctrl_create_qp_req qp = {
-			.type = RING_QPT_RC,
+			.type = type,
 			.pd = p->pd,
 			.send_cq = p->cqn,
 			.recv_cq = p->cqn,
@@ -87,6 +87,12 @@ make_pair_in(struct pair *p, uint32_t pd)
 		ck_assert_int_eq(fx_call(&cl, RING_CTRL_CREATE_QP, &qp, &p->qp[i]), 0);
 		p->qpn[i] = p->qp[i].qpn;
 	}
+}
+
+static inline void
+make_pair_in(struct pair *p, uint32_t pd)
+{
+	make_pair_of(p, pd, RING_QPT_RC);
 }
 
 static inline void

@@ -22,7 +22,7 @@ END_TEST
 /* What the engine does not run is refused when it is asked for, and not first by the peer. */
 START_TEST(create__refuses_other_types)
 {
-	static const uint32_t types[] = {RING_QPT_UC, RING_QPT_UD};
+	static const uint32_t types[] = {RING_QPT_UD, RING_QPT_RAW_PACKET};
 	struct ring_ctrl_create_qp_rep rep;
 	struct pair p;
 
@@ -345,10 +345,58 @@ START_TEST(modify__reset_beside_posts)
 }
 END_TEST
 
+static void
+connect_uc(struct pair *p)
+{
+	const uint32_t rtr = RTR_MASK &
+		~(uint32_t)(RING_QP_MAX_DEST_RD_ATOMIC | RING_QP_MIN_RNR_TIMER);
+	struct ring_ctrl_qp_attr a;
+
+	for (int i = 0; i < 2; i++) {
+		a = rtr_attr(p->qpn[1 - i], 1);
+		ck_assert_int_eq(to_init(p->qpn[i]), 0);
+		ck_assert_int_eq(modify(p->qpn[i], RTR_MASK, &a, NULL), -EINVAL);
+		ck_assert_int_eq(modify(p->qpn[i], rtr, &a, NULL), 0);
+	}
+	a = (struct ring_ctrl_qp_attr){.state = RING_QPS_RTS, .sq_psn = 100};
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(to_rts(p->qpn[i]), -EINVAL); /* as RC */
+		ck_assert_int_eq(
+			modify(p->qpn[i], RING_QP_STATE | RING_QP_SQ_PSN, &a, NULL), 0);
+	}
+}
+
+/* UC has fewer attributes, and SQE, out of which RTS leads. */
+START_TEST(uc__over_the_hairpin)
+{
+	struct ring_wqe w = {.opcode = RING_WR_SEND, .flags = RING_WR_SIGNALED | RING_WR_INLINE,
+		.num_slots = 1, .inline_len = 5};
+	struct ring_wqe bad = {.opcode = RING_WR_RDMA_READ, .num_slots = 1};
+	struct ring_ctrl_qp_attr a = {.state = RING_QPS_RTS, .cur_state = RING_QPS_SQE};
+	struct ring_ctrl_reg_mr_rep mr;
+	struct pair p;
+	uint8_t *buf;
+
+	make_pair_of(&p, make_pd(), RING_QPT_UC);
+	buf = make_mem(4096);
+	ck_assert_int_eq(reg_mr(p.pd, buf, 4096, RING_ACCESS_LOCAL_WRITE, &mr), 0);
+	connect_uc(&p);
+	post_recv(&p, 1, 0, buf, 4096, mr.lkey);
+	post_send(&p, 0, 0, &bad);
+	ck_assert_uint_eq(wait_cqes(&p, 1)->qpn_status >> 24, WC_LOC_QP_OP_ERR);
+	ck_assert_int_eq(modify(p.qpn[0], RING_QP_STATE | RING_QP_CUR_STATE, &a, NULL), 0);
+	memcpy(w.data, "hello", 5);
+	post_send(&p, 0, 1, &w);
+	ck_assert_uint_eq(wait_cqes(&p, 3)->qpn_status >> 24, 0);
+	ck_assert_mem_eq(buf, "hello", 5);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, mr.lkey), 0);
+}
+END_TEST
+
 FX_MAIN("ctl_qp", setup, teardown, objects__made_and_destroyed, create__refuses_other_types,
 	create__quota_before_a_number, send__over_the_hairpin,
 	query__tells_what_was_set, modify__refused_leaves_the_state,
 	modify__unresolved_neighbour, destroy__while_a_modify_waits, modify__reset_and_again,
 	modify__reset_beside_posts,
-	destroy__in_every_state, cq__resize,
+	destroy__in_every_state, cq__resize, uc__over_the_hairpin,
 	resolve__its_own_time_limit, cq__resize_below_what_is_in_use)

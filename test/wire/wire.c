@@ -186,7 +186,8 @@ static void
 wire_qp(struct wire *w, const struct wire_params *p)
 {
 	struct roce_qp_init init = {
-		.qpn = or_default(p->qpn, WIRE_QPN), .type = VERBS_QPT_RC, .pd = WIRE_PD,
+		.qpn = or_default(p->qpn, WIRE_QPN), .pd = WIRE_PD,
+		.type = p->type ? p->type : VERBS_QPT_RC,
 		.send_cq = w->cq, .recv_cq = w->cq, .srq = p->credits ? NULL : &w->srq,
 		.daemon = &w->daemon, .client = &w->client, .sq_slots = w->sq,
 		.rq_slots = p->credits ? w->rq : NULL, .sq_entries = WIRE_SLOTS,
@@ -200,12 +201,19 @@ wire_qp(struct wire *w, const struct wire_params *p)
 	roce_qpn_set(w->qpns, init.qpn, w->qp, 0);
 }
 
+/* What only a QP that is acknowledged has. */
+#define ACKED_ATTRS \
+	(VERBS_QP_TIMEOUT | VERBS_QP_RETRY_CNT | VERBS_QP_RNR_RETRY | VERBS_QP_MIN_RNR_TIMER | \
+	 VERBS_QP_MAX_QP_RD_ATOMIC | VERBS_QP_MAX_DEST_RD_ATOMIC)
+
 static void
 wire_step_modify(struct wire *w, struct verbs_qp_attr *a, unsigned int state, uint32_t mask)
 {
 	a->state = (uint8_t)state;
 	mask |= VERBS_QP_STATE;
-	ck_assert_int_eq(verbs_qp_modify_check(VERBS_QPT_RC, w->qp->state, state, mask), 0);
+	if (w->qp->type == VERBS_QPT_UC)
+		mask &= ~(uint32_t)ACKED_ATTRS;
+	ck_assert_int_eq(verbs_qp_modify_check(w->qp->type, w->qp->state, state, mask), 0);
 	ck_assert_int_eq(roce_qp_prepare(w->qp, a, mask), 0);
 	ck_assert_int_eq(roce_qp_modify(w->r, w->qp, a, mask, w->now), 0);
 	free(roce_qp_take_garbage(w->qp));

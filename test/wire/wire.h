@@ -35,6 +35,7 @@
 
 /** What differs from the defaults: RC, PSNs 0x100 (ours) and 0x200 (the peer's), MTU 1024. */
 struct wire_params {
+	enum verbs_qp_type type; /* 0: RC */
 	uint32_t qpn, dest_qpn, sq_psn, rq_psn, mtu, access;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic, dest_rd_atomic;
 	uint32_t max_inflight, max_reap, max_rx_held_qp, flow_label;
