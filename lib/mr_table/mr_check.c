@@ -81,6 +81,22 @@ mr_check(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t a
 	return MR_OK;
 }
 
+enum mr_result
+mr_check_whole(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint32_t access,
+	struct mr_ref *out)
+{
+	struct mr *mr = mr_slot(t, key);
+	uint64_t word = atomic_load_explicit(&mr->word, memory_order_acquire);
+	uint64_t want = mr_word(key, access, MR_TYPE_NONE, MR_STATE_VALID);
+
+	if (unlikely((word & (MR_WORD_KEY | MR_WORD_STATE | want)) != want))
+		return mr_refusal(mr, word, key, pd, qpn);
+	if (unlikely(mr_scope_differs(mr, pd, qpn)))
+		return MR_BAD_PD;
+	*out = (struct mr_ref){.mr = mr, .offset = mr->shift, .ptr = mr->base};
+	return MR_OK;
+}
+
 void
 mr_prefetch(const struct mr_table *t, uint32_t key)
 {
@@ -94,27 +110,43 @@ mr_lane(const struct mr_ref *ref)
 }
 
 /*
- * A window's bytes are its region's, so both are held. The parent pointer stays while the
- * window is held: neither release nor another bind completes before.
- * Relaxed: the holder is inside a read-side section, whose end the killer waits for.
+ * Of a region's own bytes, which is nearly always, only the hot line is read. An entry's type
+ * is for life.
  */
-void
-mr_hold(struct mr *mr)
+struct mr *
+mr_under(const struct mr_ref *ref, uint64_t off)
 {
-	if (mr->parent != NULL)
-		atomic_fetch_add_explicit(&mr->parent->holds, 1, memory_order_relaxed);
+	const struct mr *mr = ref->mr;
+	uint64_t word = atomic_load_explicit(&mr->word, memory_order_relaxed);
+
+	if (likely(mr_word_type(word) == MR_TYPE_REGION))
+		return NULL;
+	if (mr->fast == NULL && mr->parent != NULL) {
+		if (mr->parent->fast == NULL)
+			return mr->parent;
+		mr = mr->parent; /* a window on a fast registration */
+	}
+	if (mr->fast == NULL || mr->segs == NULL)
+		return NULL;
+	return mr->fast->owner[mr_segs_find(mr->segs, ref->offset + off) - mr->segs->seg];
+}
+
+/* Relaxed: the holder is inside a read-side section, whose end the killer waits for. */
+void
+mr_hold(struct mr *mr, struct mr *under)
+{
+	if (under != NULL)
+		atomic_fetch_add_explicit(&under->holds, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&mr->holds, 1, memory_order_relaxed);
 }
 
 /* Release: the copier's accesses come before; pairs with the acquire load of mr_busy(). */
 void
-mr_unhold(struct mr *mr)
+mr_unhold(struct mr *mr, struct mr *under)
 {
-	struct mr *parent = mr->parent;
-
 	atomic_fetch_sub_explicit(&mr->holds, 1, memory_order_release);
-	if (parent != NULL)
-		atomic_fetch_sub_explicit(&parent->holds, 1, memory_order_release);
+	if (under != NULL)
+		atomic_fetch_sub_explicit(&under->holds, 1, memory_order_release);
 }
 
 bool

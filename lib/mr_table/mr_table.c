@@ -58,6 +58,18 @@ mr_table_create(uint32_t capacity)
 	return t;
 }
 
+/* What an entry owns: a window's runs are its region's, a fast registration's in its block. */
+static void
+mr_free_bytes(struct mr *mr, uint64_t word)
+{
+	if (mr->fast != NULL)
+		free(mr->fast);
+	else if (!mr_type_is_window(mr_word_type(word)))
+		free((void *)(uintptr_t)mr->segs);
+	mr->segs = NULL;
+	mr->fast = NULL;
+}
+
 void
 mr_table_free(struct mr_table *t)
 {
@@ -65,12 +77,12 @@ mr_table_free(struct mr_table *t)
 
 	if (t == NULL)
 		return;
-	/* Segments of keys that nobody released; windows do not own theirs. */
+	/* Segments of keys that nobody released. */
 	for (i = 0; t->slots != NULL && t->num_free < t->capacity && i <= t->mask; i++) {
 		uint64_t word = atomic_load_explicit(&t->slots[i].word, memory_order_relaxed);
 
-		if (mr_word_state(word) != MR_STATE_EMPTY && t->slots[i].parent == NULL)
-			free((void *)(uintptr_t)t->slots[i].segs);
+		if (mr_word_state(word) != MR_STATE_EMPTY)
+			mr_free_bytes(&t->slots[i], word);
 	}
 	if (t->slots != NULL)
 		munmap(t->slots, t->bytes);
@@ -166,7 +178,7 @@ mr_desc_valid(const struct mr_desc *d)
 
 /* Everything but the word. Other threads look at the word of an EMPTY entry and no further. */
 static void
-mr_fill(struct mr *mr, const struct mr_desc *d, const struct mr_segs *segs)
+mr_fill(struct mr *mr, const struct mr_desc *d, const struct mr_segs *segs, struct mr_fast *fast)
 {
 	bool whole = segs != NULL && segs->num == 1 && segs->seg[0].kind == MR_SEG_DIRECT;
 
@@ -182,6 +194,9 @@ mr_fill(struct mr *mr, const struct mr_desc *d, const struct mr_segs *segs)
 	mr->parent = NULL;
 	mr->lane = d->lane;
 	mr->owner = d->owner;
+	mr->fast = fast;
+	mr->context = d->context;
+	atomic_store_explicit(&mr->grace, MR_GRACE_NONE, memory_order_relaxed);
 	atomic_store_explicit(&mr->holds, 0, memory_order_relaxed);
 	atomic_store_explicit(
 		&mr->bound, d->type == MR_TYPE_REGION ? 0 : MR_BOUND_CLOSED, memory_order_relaxed);
@@ -206,6 +221,7 @@ int
 mr_register(struct mr_table *t, const struct mr_desc *d, uint32_t *key)
 {
 	struct mr_segs *segs = NULL;
+	struct mr_fast *fast = NULL;
 	uint32_t slot;
 
 	if (!mr_desc_valid(d))
@@ -217,8 +233,13 @@ mr_register(struct mr_table *t, const struct mr_desc *d, uint32_t *key)
 		if (segs == NULL)
 			return -ENOMEM;
 	}
+	if (d->type == MR_TYPE_FAST_REG) {
+		fast = mr_fast_new(d->max_segs);
+		if (fast == NULL)
+			return -ENOMEM;
+	}
 	slot = mr_slot_take(t);
-	mr_fill(&t->slots[slot], d, segs);
+	mr_fill(&t->slots[slot], d, segs, fast);
 	/* Publish: pairs with the acquire load in mr_check(). */
 	atomic_store_explicit(
 		&t->slots[slot].word, mr_new_word(t, d, slot, key), memory_order_release);
@@ -234,7 +255,7 @@ mr_word_named(uint64_t word, uint32_t key)
 
 	if (mr_word_state(word) == MR_STATE_EMPTY)
 		return false;
-	if (mr_type_is_consumers(mr_word_type(word)))
+	if (mr_word_type(word) != MR_TYPE_REGION)
 		differ >>= MR_VARIANT_BITS;
 	return differ == 0;
 }
@@ -278,10 +299,7 @@ mr_release(struct mr_table *t, uint32_t key)
 
 	if (!mr_word_named(word, key) || mr_word_state(word) != MR_STATE_DYING || mr_busy(t, key))
 		return NULL;
-	/* A window's bytes are its parent's. */
-	if (mr->parent == NULL)
-		free((void *)(uintptr_t)mr->segs);
-	mr->segs = NULL;
+	mr_free_bytes(mr, word);
 	atomic_store_explicit(
 		&mr->word, mr_word_set_state(word, MR_STATE_EMPTY), memory_order_release);
 	mr_slot_give(t, (uint32_t)(mr - t->slots));

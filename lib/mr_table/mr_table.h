@@ -60,6 +60,7 @@ enum mr_state {
 	MR_STATE_FREE,	    /* key exists, invalidated or not yet bound */
 	MR_STATE_VALID,
 	MR_STATE_DYING, /* being deregistered: waits for workers and copiers */
+	MR_STATE_CLAIMED, /* a BIND_MW or FAST_REG waits to give it other bytes */
 };
 
 /** How the bytes of a segment are reached (docs/design.md, memory). */
@@ -92,6 +93,8 @@ struct mr_desc {
 	uint32_t num_segs;
 	void *lane;  /* copier lane of foreign segments, opaque here; NULL if there are none */
 	void *owner; /* opaque to this library: the control thread's object */
+	uint32_t context;  /* whose it is: windows and fast registration stay within one */
+	uint32_t max_segs; /* MR_TYPE_FAST_REG: runs of bytes that it may ever have */
 };
 
 struct mr_table;
@@ -132,12 +135,12 @@ int mr_register(struct mr_table *t, const struct mr_desc *d, uint32_t *key);
 /**
  * First half of deregistration: from now on every new check fails. The caller then waits
  * until all workers passed a quiescent point and after that until mr_busy() is false, and calls
- * mr_release(). Control thread only, like the two that follow. Here a key of a type 2 window or
- * a fast-register key is named by its index alone, since consumers change the variant.
+ * mr_release(). Control thread only, like the two that follow. Here windows and fast-register
+ * keys are named by their index alone, since consumers change the variant.
  * @return 0, -ENOENT (or killed already), -EBUSY (windows are bound to it; nothing changed).
  */
 int mr_kill(struct mr_table *t, uint32_t key);
-/** Whether copiers still hold references to a killed or invalidated key. */
+/** Whether copiers, or one who binds it, still hold references to a killed or invalidated key. */
 bool mr_busy(const struct mr_table *t, uint32_t key);
 /**
  * Second half: the slot is free again and gets another index.
@@ -156,6 +159,10 @@ void *mr_release(struct mr_table *t, uint32_t key);
 enum mr_result mr_check(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn, uint64_t addr,
 	uint64_t len, uint32_t access, struct mr_ref *out);
 
+/** The same for all of its bytes, whatever they are: out covers them from the first. */
+enum mr_result mr_check_whole(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn,
+	uint32_t access, struct mr_ref *out);
+
 /** Fetch the entry of a key that will be checked soon. Any key, any thread. */
 void mr_prefetch(const struct mr_table *t, uint32_t key);
 
@@ -172,11 +179,17 @@ uint8_t *mr_segment(const struct mr_ref *ref, uint64_t off, uint64_t *run, uint6
 /** The lane of foreign segments. */
 void *mr_lane(const struct mr_ref *ref);
 /**
- * Hold a region while a copier works on it (it may be killed meanwhile, but is not released).
+ * Whose bytes they are that lie `off` bytes into an access, when that is another entry: those of
+ * a window and of a fast registration are a region's. NULL: the reference's own.
+ */
+struct mr *mr_under(const struct mr_ref *ref, uint64_t off);
+/**
+ * Hold an entry, and what is under the bytes in question, while a copier works on them: either may
+ * be killed meanwhile, but is not released, nor given other bytes.
  * Taken by the worker before its next quiescent point; dropped by any thread.
  */
-void mr_hold(struct mr *mr);
-void mr_unhold(struct mr *mr);
+void mr_hold(struct mr *mr, struct mr *under);
+void mr_unhold(struct mr *mr, struct mr *under);
 /** Whether a held reference may still be used to write: false once killed or invalidated. */
 bool mr_still_valid(const struct mr_ref *ref, uint32_t key);
 
@@ -187,7 +200,67 @@ bool mr_still_valid(const struct mr_ref *ref, uint32_t key);
  * A key that windows are bound to: MR_BAD_STATE.
  */
 enum mr_result mr_invalidate(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn);
-/** For SEND with invalidate: a peer may not name a fast-register key without remote rights. */
+/**
+ * For SEND with invalidate. A peer may end what was given to peers: windows of type 2 that it
+ * reaches (2A: bound to this QP; 2B: and of its PD), fast registrations with a remote right.
+ */
 enum mr_result mr_invalidate_remote(struct mr_table *t, uint32_t key, uint32_t pd, uint32_t qpn);
+
+/*
+ * Binding and fast registration, in two halves, on a worker: begin claims the entry, which no
+ * check finds from then on, and commit gives it other bytes. Between the two the caller waits
+ * until all workers have passed a quiescent point since the entry was VALID last, and until
+ * mr_claim_busy() is false. Then it commits, or gives up by mr_claim_abort(); the entry is not
+ * released before.
+ *
+ * The quiescent point to wait for: whoever takes an entry out of VALID starts a token of
+ * its own and leaves it by mr_grace_set(), before its own next quiescent point. mr_grace() is 0
+ * when there is none (yet): start one. MR_GRACE_NONE: nobody can be in there.
+ */
+#define MR_GRACE_NONE UINT64_C(1)
+uint64_t mr_grace(const struct mr_table *t, uint32_t key);
+void mr_grace_set(struct mr_table *t, uint32_t key, uint64_t token);
+/** Whether copiers still work through an entry that this caller has claimed. */
+bool mr_claim_busy(const struct mr_table *t, uint32_t key);
+
+/** What a BIND_MW says. */
+struct mr_bind {
+	uint32_t window;  /* named by its index: what its last key was matters to nobody */
+	uint32_t new_key; /* of the same index; the variant is the consumer's choice */
+	uint32_t region;  /* lkey of the region, or fast registration, below */
+	uint32_t access;  /* remote rights; MR_ZERO_BASED for type 2 */
+	uint64_t addr;	  /* first byte, as the region's addresses count */
+	uint64_t length;  /* bytes; 0 unbinds a window of type 1 */
+	uint32_t pd, qpn; /* of the QP that asks */
+};
+/** MR_OK: claimed, and the region stays while it is. Else nothing has changed. */
+enum mr_result mr_bind_begin(struct mr_table *t, const struct mr_bind *b);
+/** MR_OK: bound. MR_BAD_STATE: the window was killed meanwhile. Either way it is over. */
+enum mr_result mr_bind_commit(struct mr_table *t, const struct mr_bind *b);
+void mr_bind_abort(struct mr_table *t, const struct mr_bind *b);
+
+/** What a FAST_REG says. */
+struct mr_fast_req {
+	uint32_t key; /* the new one: any variant of an entry of MR_TYPE_FAST_REG */
+	uint32_t pd;
+	uint32_t access;
+	uint32_t num;	  /* elements of the list */
+	uint64_t iova;	  /* 0 with MR_ZERO_BASED */
+	uint64_t length;  /* bytes: the sum of the elements' */
+	const void *list; /* struct mr_elem, each read once: others may be writing them */
+};
+/** An element of the list: bytes of a region of the same PD and context. */
+struct mr_elem {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+enum mr_result mr_fast_begin(struct mr_table *t, uint32_t key, uint32_t pd);
+/**
+ * MR_OK: valid. Regions in the list must grant MR_MW_BIND, and local write if this is to be
+ * written; they stay until it is invalidated. Else the entry is FREE again.
+ */
+enum mr_result mr_fast_commit(struct mr_table *t, const struct mr_fast_req *f);
+void mr_fast_abort(struct mr_table *t, uint32_t key);
 
 #endif /* MR_TABLE_H */

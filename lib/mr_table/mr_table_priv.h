@@ -6,7 +6,10 @@
  * store of the word. From then on the plain fields are constant; the word changes by
  * compare-and-swap alone. A reader trusts the plain fields only when its acquire load of the
  * word showed the key it looks for in state VALID, and no longer than until its next quiescent
- * point: nobody writes them again (release, another bind) before all readers passed one.
+ * point: nobody writes them again (release, another bind) before all readers passed one. But pd,
+ * context, fast and owner never change between registration and release.
+ * A worker that binds writes the other fields of an entry in state CLAIMED: it alone, since the
+ * claim was a compare-and-swap, and the control thread waits for its hold before a release.
  */
 #ifndef MR_TABLE_PRIV_H
 #define MR_TABLE_PRIV_H
@@ -50,6 +53,13 @@ struct mr_segs {
 	struct mr_seg seg[];
 };
 
+/** A fast registration's own: room for its runs, and the region that each is of. */
+struct mr_fast {
+	uint32_t max;
+	struct mr_segs *segs; /* behind `owner`, in the same block */
+	struct mr *owner[];   /* by run; each is counted in its `bound` while VALID */
+};
+
 struct mr {
 	/* Line 0: all that mr_check() of a region in one piece reads. */
 	alignas(MR_CACHE_LINE) _Atomic uint64_t word;
@@ -66,9 +76,12 @@ struct mr {
 	/* Line 1: copiers, windows, the control thread. */
 	alignas(MR_CACHE_LINE) _Atomic uint32_t holds; /* copiers at work, mr_hold() */
 	_Atomic uint32_t bound; /* windows bound to this region, or MR_BOUND_CLOSED */
-	struct mr *parent;	/* bound windows: their region; else NULL */
+	struct mr *parent;	/* windows: their region, when VALID */
 	void *lane;		/* copier lane of foreign segments */
 	void *owner;		/* the control thread's object */
+	_Atomic uint64_t grace; /* mr_grace() */
+	struct mr_fast *fast;	/* fast registrations; else NULL */
+	uint32_t context;	/* of regions and windows */
 };
 _Static_assert(sizeof(struct mr) == 2 * MR_CACHE_LINE, "an entry is two cache lines");
 _Static_assert(offsetof(struct mr, holds) == MR_CACHE_LINE, "copiers write outside the hot line");
@@ -139,8 +152,13 @@ mr_scope_differs(const struct mr *mr, uint32_t pd, uint32_t qpn)
 	return (((mr->pd ^ pd) & mr->pd_mask) | ((mr->qpn ^ qpn) & mr->qpn_mask)) != 0;
 }
 
-/** Types whose variant belongs to the consumer, and that it can invalidate. */
+/** Types that the consumer can invalidate. */
 bool mr_type_is_consumers(enum mr_type type);
+static inline bool
+mr_type_is_window(enum mr_type type)
+{
+	return type == MR_TYPE_WINDOW_1 || type == MR_TYPE_WINDOW_2A || type == MR_TYPE_WINDOW_2B;
+}
 
 /**
  * The key of a slot, from 32 random bits.
@@ -161,7 +179,30 @@ bool mr_bound_get(struct mr *mr);
 void mr_bound_put(struct mr *mr);
 /** No more windows from now on. @return false, changing nothing: some are bound. */
 bool mr_bound_close(struct mr *mr);
-/** A window has left VALID (once a bind, by whoever changed the word): its region forgets it. */
+/**
+ * A window or fast registration has left VALID (once a bind, by whoever changed the word): its
+ * regions forget it.
+ */
 void mr_window_unbound(struct mr *mr);
+
+/** Rights that a region must grant so that a window or fast registration on it may have these. */
+uint32_t mr_rights_below(uint32_t access);
+/**
+ * Whether the region is what `key` names, VALID, and grants `need` to entries of this PD and
+ * context. Another is as good as none. @return MR_OK: and it is counted as bound once more.
+ */
+enum mr_result mr_parent_get(struct mr *r, uint32_t key, uint32_t pd, uint32_t context,
+	uint32_t need);
+/** Whether [addr, addr + len) lies within a region; *offset is from its first byte. */
+bool mr_range_in(const struct mr *r, uint64_t addr, uint64_t len, uint64_t *offset);
+
+/** To CLAIMED by compare-and-swap, from `word`; false: it is another now. */
+bool mr_claim(struct mr *mr, uint64_t *word);
+/** From CLAIMED to another word; false: it was killed. The claim's hold is dropped last. */
+bool mr_claim_end(struct mr *mr, uint64_t word);
+void mr_claim_drop(struct mr *mr);
+
+/** NULL without memory. */
+struct mr_fast *mr_fast_new(uint32_t max_segs);
 
 #endif /* MR_TABLE_PRIV_H */

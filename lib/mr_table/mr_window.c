@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keys that workers change by themselves: invalidation, and the count of windows that a region
- * carries. A key leaves VALID by compare-and-swap, so of an invalidation and a deregistration
+ * Keys that workers end by themselves: invalidation, and the count of windows that a region
+ * carries. How they come to be valid is mr_bind.c's and mr_fast.c's. A key leaves VALID by compare-and-swap, so of an invalidation and a deregistration
  * that meet exactly one does what follows from it.
  */
 #include "mr_table_priv.h"
@@ -48,8 +48,12 @@ mr_bound_close(struct mr *mr)
 void
 mr_window_unbound(struct mr *mr)
 {
-	if (mr->parent != NULL)
+	if (mr->fast != NULL) {
+		for (uint32_t i = 0; mr->segs != NULL && i < mr->segs->num; i++)
+			mr_bound_put(mr->fast->owner[i]);
+	} else if (mr->parent != NULL) {
 		mr_bound_put(mr->parent);
+	}
 }
 
 /* A peer may only name what it has rights to; a window exists for nothing else. */

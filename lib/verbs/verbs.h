@@ -317,7 +317,7 @@ struct verbs_io {
 		uint8_t *local;
 		uint32_t len;
 		uint32_t key;
-		struct mr *mr; /* held */
+		struct mr *mr, *under; /* held (mr_hold()) */
 	} piece[VERBS_IO_PIECES];
 	/* A write whose last bytes are mapped: verbs_io_finish() places them, after the rest */
 	struct {
@@ -325,7 +325,8 @@ struct verbs_io {
 		const uint8_t *src;
 		uint32_t len; /* 0: none */
 		uint32_t key;
-		struct mr_ref ref; /* held */
+		struct mr_ref ref; /* held, as is the next */
+		struct mr *under;
 	} late;
 };
 
@@ -562,6 +563,10 @@ enum verbs_io_result verbs_place(struct verbs_worker *w, struct verbs_qp *qp,
 enum verbs_io_result verbs_atomic(struct verbs_worker *w, struct verbs_qp *qp,
 				  const struct mr_ref *ref, uint32_t key, bool cmp_swap,
 				  uint64_t compare_add, uint64_t swap, uint64_t *original);
+/** ATOMIC WRITE: eight bytes, as they came, by one store. As verbs_atomic(). */
+enum verbs_io_result verbs_atomic_write(struct verbs_worker *w, struct verbs_qp *qp,
+					const struct mr_ref *ref, uint32_t key,
+					const uint8_t *src);
 /**
  * The surroundings return an io. Clears qp->io[dir] and gives the structure back to its pool;
  * the caller then lets the transport go on, unless qp was NULL. Status and original are

@@ -24,6 +24,7 @@ struct copy_piece {
 	uint32_t len;
 	uint32_t key;
 	struct mr_ref ref;
+	struct mr *under; /* mr_under() */
 };
 
 struct copy_plan {
@@ -54,7 +55,8 @@ plan_add(struct copy_plan *p, const struct copy_piece *new)
 {
 	struct copy_piece *last = p->num > p->fixed ? &p->piece[p->num - 1] : NULL;
 
-	if (last && last->ref.mr == new->ref.mr && (last->here == NULL) == (new->here == NULL) &&
+	if (last && last->ref.mr == new->ref.mr && last->under == new->under &&
+	    (last->here == NULL) == (new->here == NULL) &&
 	    (new->here ? last->here + last->len == new->here
 		       : last->remote + last->len == new->remote)) {
 		last->len += new->len;
@@ -91,6 +93,7 @@ plan_ref(struct copy_plan *p, const struct mr_ref *ref, uint32_t key, uint64_t o
 			return false;
 		if (run < new.len)
 			new.len = (uint32_t)run;
+		new.under = mr_under(ref, off);
 		if (!plan_add(p, &new))
 			return false;
 		off += new.len;
@@ -196,7 +199,8 @@ io_add(struct verbs_io *io, const struct copy_piece *p, uint8_t *local)
 	io->piece[i].len = p->len;
 	io->piece[i].key = p->key;
 	io->piece[i].mr = p->ref.mr;
-	mr_hold(p->ref.mr);
+	io->piece[i].under = p->under;
+	mr_hold(p->ref.mr, p->under);
 }
 
 static enum verbs_io_result
@@ -221,10 +225,10 @@ verbs_io_finish(struct verbs_worker *w, struct verbs_io *io, int *status, uint64
 			io->status = -EACCES;
 		if (io->status == 0 && qp)
 			copy_place(io->late.dst, io->late.src, io->late.len);
-		mr_unhold(io->late.ref.mr);
+		mr_unhold(io->late.ref.mr, io->late.under);
 	}
 	for (uint32_t i = 0; i < io->num && !base_bug(BUG_HOLD_LEAK); i++)
-		mr_unhold(io->piece[i].mr);
+		mr_unhold(io->piece[i].mr, io->piece[i].under);
 	*status = io->status;
 	*original = io->original;
 	if (qp)
@@ -395,7 +399,8 @@ scatter_mixed(struct verbs_worker *w, struct verbs_qp *qp, const struct copy_pla
 			io->late.len = c->len;
 			io->late.key = c->key;
 			io->late.ref = c->ref;
-			mr_hold(c->ref.mr);
+			io->late.under = c->under;
+			mr_hold(c->ref.mr, c->under);
 		}
 	}
 	io_submit(w, qp, io);
@@ -486,6 +491,17 @@ verbs_place(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_ref *re
 
 /* ---- atomics ---------- */
 
+/** Eight bytes in one piece, aligned where they lie. */
+static bool
+plan_word(struct copy_plan *p, const struct mr_ref *ref, uint32_t key)
+{
+	plan_begin(p);
+	if (!plan_ref(p, ref, key, 0, 0, sizeof(uint64_t)) || p->num != 1)
+		return false;
+	return (p->foreign ? p->piece[0].remote : (uintptr_t)p->piece[0].here) %
+		       sizeof(uint64_t) == 0;
+}
+
 static uint64_t
 atomic_here(uint64_t *p, bool cmp_swap, uint64_t compare_add, uint64_t swap)
 {
@@ -504,18 +520,13 @@ verbs_atomic(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_ref *r
 	struct copy_plan p;
 	struct verbs_io *io;
 
-	plan_begin(&p);
-	if (!plan_ref(&p, ref, key, 0, 0, sizeof(uint64_t)) || p.num != 1)
+	if (!plan_word(&p, ref, key))
 		return VERBS_ERROR;
 	if (p.foreign == 0) {
-		if ((uintptr_t)p.piece[0].here % sizeof(uint64_t))
-			return VERBS_ERROR;
 		*original = atomic_here((uint64_t *)(void *)p.piece[0].here, cmp_swap, compare_add,
 					swap);
 		return VERBS_DONE;
 	}
-	if (p.piece[0].remote % sizeof(uint64_t))
-		return VERBS_ERROR;
 	io = io_start(w, qp, VERBS_RX, cmp_swap ? VERBS_IO_CMP_SWAP : VERBS_IO_FETCH_ADD, p.lane);
 	if (io == NULL)
 		return VERBS_AGAIN;
@@ -523,4 +534,23 @@ verbs_atomic(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_ref *r
 	io->swap = swap;
 	io_add(io, &p.piece[0], NULL);
 	return io_submit(w, qp, io);
+}
+
+enum verbs_io_result
+verbs_atomic_write(struct verbs_worker *w, struct verbs_qp *qp, const struct mr_ref *ref,
+		   uint32_t key, const uint8_t *src)
+{
+	struct copy_plan p;
+	uint64_t word;
+
+	if (!plan_word(&p, ref, key))
+		return VERBS_ERROR;
+	if (p.foreign) {
+		plan_src(&p, src);
+		return scatter_mixed(w, qp, &p);
+	}
+	memcpy(&word, src, sizeof(word));
+	/* all that came before is seen by whoever sees this */
+	__atomic_store_n((uint64_t *)(void *)p.piece[0].here, word, __ATOMIC_RELEASE);
+	return VERBS_DONE;
 }

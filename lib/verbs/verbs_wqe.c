@@ -138,6 +138,15 @@ take_atomic(const struct ring_wqe *r, struct verbs_wqe *wqe)
 	wqe->sge[0] = sge_of(&r->atomic.sge);
 }
 
+/** FLUSH: some placement type of the two, a range or the whole region; no other bit. */
+static inline bool
+flush_ok(uint32_t flush)
+{
+	uint32_t type = flush & 15, level = flush >> 4;
+
+	return type != 0 && type <= 3 && level <= 1;
+}
+
 static void
 take_key_op(const struct ring_wqe *r, struct verbs_wqe *wqe)
 {
@@ -166,6 +175,8 @@ take_payload(const struct verbs_qp *qp, const struct ring_wqe *r, struct verbs_w
 		sum = r->inline_len;
 	} else if (mask & VERBS_WR_RANGE) {
 		sum = r->flush_len;
+		if (unlikely(!flush_ok(r->flush)))
+			return WC_LOC_QP_OP_ERR;
 	} else if (unlikely(is_atomic(r))) {
 		take_atomic(r, wqe);
 		sum = wqe->sge[0].length;

@@ -52,7 +52,7 @@ wait_quiescent(struct race *r)
 static void
 copy_held(struct worker *w, struct mr_ref *ref, uint32_t key)
 {
-	mr_hold(ref->mr);
+	mr_hold(ref->mr, NULL);
 	for (int pass = 0; pass < 20; pass++) {
 		atomic_fetch_add_explicit(&w->quiescent, 2, memory_order_acq_rel);
 		sched_yield();
@@ -60,7 +60,7 @@ copy_held(struct worker *w, struct mr_ref *ref, uint32_t key)
 	/* Written in any case: a hold promises that the bytes are still there. */
 	ref->ptr[w - w->race->workers] = 1;
 	w->late += !mr_still_valid(ref, key);
-	mr_unhold(ref->mr);
+	mr_unhold(ref->mr, NULL);
 }
 
 static void

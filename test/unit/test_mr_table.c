@@ -300,8 +300,8 @@ START_TEST(kill__protocol)
 	/* Not without a kill. */
 	ck_assert_ptr_null(mr_release(t, key));
 	ck_assert_int_eq(mr_check(t, key, PD, QPN, 8, 8, 0, &ref), MR_OK);
-	mr_hold(ref.mr);
-	mr_hold(ref.mr);
+	mr_hold(ref.mr, NULL);
+	mr_hold(ref.mr, NULL);
 	ck_assert(mr_still_valid(&ref, key));
 	ck_assert(!mr_still_valid(&ref, key ^ 1));
 	/* Another variant or index is not this key. */
@@ -316,10 +316,10 @@ START_TEST(kill__protocol)
 	/* Dying, it still counts and keeps its slot. */
 	ck_assert_uint_eq(mr_table_count(t), 1);
 	ck_assert_ptr_null(mr_release(t, key));
-	mr_unhold(ref.mr);
+	mr_unhold(ref.mr, NULL);
 	ck_assert(mr_busy(t, key));
 	ck_assert_ptr_null(mr_release(t, key));
-	mr_unhold(ref.mr);
+	mr_unhold(ref.mr, NULL);
 	ck_assert(!mr_busy(t, key));
 	ck_assert_ptr_null(mr_release(t, key ^ 1));
 	ck_assert_ptr_eq(mr_release(t, key), t);
@@ -356,9 +356,9 @@ START_TEST(kill__consumers_variant)
 
 	ck_assert_int_eq(fix_check(t, made, 0, 8, 0), MR_NO_KEY);
 	ck_assert_int_eq(mr_check(t, key, PD, QPN, 0, 8, 0, &ref), MR_OK);
-	mr_hold(ref.mr);
+	mr_hold(ref.mr, NULL);
 	ck_assert(mr_busy(t, made));
-	mr_unhold(ref.mr);
+	mr_unhold(ref.mr, NULL);
 	fix_deregister(t, made);
 	/* A region's variant is ours. */
 	key = fix_region(t, 0, 64, 0, bytes);

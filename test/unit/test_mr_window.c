@@ -170,14 +170,14 @@ START_TEST(hold__reaches_the_region)
 	struct mr_ref ref;
 
 	ck_assert_int_eq(mr_check(t, w, PD, QPN, 0x1000, 8, MR_REMOTE_READ, &ref), MR_OK);
-	mr_hold(ref.mr);
+	mr_hold(ref.mr, mr_under(&ref, 0));
 	ck_assert_int_eq(mr_invalidate(t, w, PD, QPN), MR_OK);
 	ck_assert(!mr_still_valid(&ref, w));
 	ck_assert(mr_busy(t, w));
 	ck_assert_int_eq(mr_kill(t, region), 0);
 	ck_assert(mr_busy(t, region));
 	ck_assert_ptr_null(mr_release(t, region));
-	mr_unhold(ref.mr);
+	mr_unhold(ref.mr, mr_under(&ref, 0));
 	ck_assert(!mr_busy(t, w));
 	ck_assert_ptr_eq(mr_release(t, region), t);
 	fix_deregister(t, w);

@@ -190,6 +190,8 @@ well_formed(unsigned int opcode)
 	} else if (opcode == RING_WR_ATOMIC_WRITE) {
 		r->num_sge = 1;
 		r->sge[0].length = 8;
+	} else if (opcode == RING_WR_FLUSH) {
+		r->flush = 1;
 	}
 	return r;
 }
@@ -328,6 +330,26 @@ START_TEST(refuse__inline_len_without_inline)
 }
 END_TEST
 
+/* Placement in bits 0 to 3: global, persistent or both; selectivity above: a range or all. */
+START_TEST(refuse__flush)
+{
+	for (uint64_t v = 0; v < 256; v++) {
+		struct ring_wqe *r = well_formed(RING_WR_FLUSH);
+		uint32_t type = v & 15;
+
+		r->flush = (uint32_t)v;
+		expect_status(r, type >= 1 && type <= 3 && v < 32 ? WC_SUCCESS : WC_LOC_QP_OP_ERR,
+			      "flush", v);
+	}
+	for (unsigned int bit = 8; bit < 32; bit++) {
+		struct ring_wqe *r = well_formed(RING_WR_FLUSH);
+
+		r->flush |= 1u << bit;
+		expect_status(r, WC_LOC_QP_OP_ERR, "flush", r->flush);
+	}
+}
+END_TEST
+
 START_TEST(refuse__lengths)
 {
 	struct ring_sge two[2] = {{0, 1u << 31, 1}, {0, 0, 1}};
@@ -341,7 +363,7 @@ START_TEST(refuse__lengths)
 	for (unsigned int i = 0; i < RING_MAX_SGE; i++)
 		many[i] = (struct ring_sge){0, 1u << 31, 1};
 	expect_status(fx_wqe(buf, RING_WR_RDMA_READ, many, RING_MAX_SGE), WC_LOC_LEN_ERR, "sum", 0);
-	r = fx_wqe(buf, RING_WR_FLUSH, NULL, 0);
+	r = well_formed(RING_WR_FLUSH);
 	r->flush_len = (1u << 31) + 1;
 	expect_status(r, WC_LOC_LEN_ERR, "flush", 0);
 	for (uint32_t n = 0; n < 20; n++) {
@@ -686,7 +708,7 @@ END_TEST
 
 UNIT_MAIN("verbs_wqe", fetch__every_field, fetch__lists_wrap, fetch__atomic_bind_reg_flush,
 	  fetch__opcode_matrix, refuse__flags, refuse__slots_and_sges, refuse__max_sge,
-	  refuse__inline, refuse__inline_len_without_inline, refuse__lengths,
+	  refuse__inline, refuse__inline_len_without_inline, refuse__flush, refuse__lengths,
 	  incredible__slot_counts, incredible__tails, pools__a_share_of_them,
 	  pools__empty_and_again, hostile__random,
 	  recv__lists, recv__malformed, recv__length_is_cut, recv__count, recv__count_bounded,
