@@ -23,6 +23,7 @@ comp_progress_reset(struct roce_qp *qp)
 void
 roce_comp_fatal(struct roce *r, struct roce_qp *qp, enum wc_status status)
 {
+	roce_local_abort(r, qp); /* it may be the oldest one */
 	if (qp->v.wqe_head)
 		verbs_complete_send(r->w, &qp->v, qp->v.wqe_head, status);
 	if (unlikely(roce_is_uc(qp)))
@@ -296,6 +297,8 @@ comp_expected_len(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_
 {
 	uint32_t off = psn_sub(psn, wqe->first_psn) << qp->mtu_shift;
 
+	if (unlikely(roce_wqe_is_note(wqe)))
+		return 0;
 	return psn == wqe->last_psn ? wqe->length - off : roce_mtu(qp);
 }
 
@@ -386,7 +389,7 @@ comp_in_order(struct roce *r, struct roce_rx *rx, struct verbs_wqe *wqe)
 	struct roce_qp *qp = rx->qp;
 	bool read = roce_any(rx->p.info->mask, ROCE_READ_RESP);
 
-	if (read != (wqe->opcode == RING_WR_RDMA_READ))
+	if (read != (wqe->opcode == RING_WR_RDMA_READ || roce_wqe_is_note(wqe)))
 		return comp_bad_response(r, qp, WC_BAD_RESP_ERR);
 	if (!read)
 		return comp_atomic(r, rx, wqe);

@@ -159,6 +159,9 @@ enum roce_mask_bit {
 #define ROCE_ACK ((roce_mask){ROCE_B_ACK}) /* Acknowledge, ATOMIC Acknowledge */
 #define ROCE_ATOMIC_WRITE ((roce_mask){ROCE_B_ATOMIC_WRITE})
 #define ROCE_FLUSH ((roce_mask){ROCE_B_FLUSH})
+/* Requests with an answer of their own, which a responder resource stands for. */
+#define ROCE_ANSWERED \
+	((roce_mask){ROCE_B_READ_REQ | ROCE_B_ATOMIC | ROCE_B_ATOMIC_WRITE | ROCE_B_FLUSH})
 #define ROCE_FIRST ((roce_mask){ROCE_B_FIRST})
 #define ROCE_MIDDLE ((roce_mask){ROCE_B_MIDDLE})
 #define ROCE_LAST ((roce_mask){ROCE_B_LAST})

@@ -81,6 +81,7 @@ enum roce_res_type {
 	ROCE_RES_NONE,
 	ROCE_RES_READ,
 	ROCE_RES_ATOMIC,
+	ROCE_RES_NOTE, /* FLUSH, ATOMIC WRITE: a READ response without data says that it is done */
 };
 
 /** Responder resource: a READ or atomic that was executed (IBTA 9.7.5.1.1). */
@@ -319,8 +320,28 @@ roce_num_psns(const struct roce_qp *qp, uint32_t length)
 static inline bool
 roce_wqe_has_response(const struct verbs_wqe *wqe)
 {
-	return wqe->opcode == RING_WR_RDMA_READ || wqe->opcode == RING_WR_ATOMIC_CMP_AND_SWP ||
-	       wqe->opcode == RING_WR_ATOMIC_FETCH_AND_ADD;
+	const uint64_t with = 1ull << RING_WR_RDMA_READ | 1ull << RING_WR_ATOMIC_CMP_AND_SWP |
+			      1ull << RING_WR_ATOMIC_FETCH_AND_ADD | 1ull << RING_WR_FLUSH |
+			      1ull << RING_WR_ATOMIC_WRITE;
+
+	return with >> (wqe->opcode & 63) & 1;
+}
+
+/** Its response says that it is done, and no more: counted in flight without its bytes. */
+static inline bool
+roce_wqe_is_note(const struct verbs_wqe *wqe)
+{
+	return wqe->opcode == RING_WR_FLUSH || wqe->opcode == RING_WR_ATOMIC_WRITE;
+}
+
+/** Whether it has no packets (roce_local.c). */
+static inline bool
+roce_wqe_is_local(const struct verbs_wqe *wqe)
+{
+	const uint64_t local = 1ull << RING_WR_LOCAL_INV | 1ull << RING_WR_BIND_MW |
+			       1ull << RING_WR_FAST_REG;
+
+	return local >> (wqe->opcode & 63) & 1;
 }
 
 static inline bool
@@ -470,6 +491,17 @@ void roce_req_set(struct roce_qp *qp, uint32_t psn);
 void roce_req_fail(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe,
 		   enum wc_status status);
 
+/* roce_local.c */
+/** Begin one, which is the newest request. @return false: the queue stops here. */
+bool roce_local_start(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe);
+/** Whether the newest request is one that still waits; it is looked at again. */
+bool roce_local_waits(struct roce *r, struct roce_qp *qp);
+/** The QP leaves or fails: what one has claimed is let go of. */
+void roce_local_abort(struct roce *r, struct roce_qp *qp);
+/** What to wait for after a key has left VALID, or before it is given another meaning. */
+uint64_t roce_local_grace(struct roce *r, uint32_t key);
+bool roce_local_passed(const struct roce *r, uint64_t token);
+
 /* roce_comp.c */
 enum roce_rx_result roce_comp_packet(struct roce *r, struct roce_rx *rx);
 /** Complete what has been acknowledged, in order. */
@@ -509,6 +541,15 @@ void roce_uc_sent(struct roce *r, struct roce_qp *qp);
 /* roce_ud.c */
 enum roce_rx_result roce_ud_packet(struct roce *r, struct roce_rx *rx);
 enum roce_rx_result roce_ud_placed(struct roce *r, struct roce_rx *rx, int status);
+
+/* roce_flush.c */
+/** Rights that a FLUSH needs; 0: it makes no sense. */
+uint32_t roce_flush_rights(const struct roce_pkt *p);
+/** Length and alignment of a FLUSH or an ATOMIC WRITE. */
+bool roce_note_len_ok(const struct roce_pkt *p);
+enum mr_result roce_flush_check(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p,
+				struct mr_ref *ref);
+void roce_flush_done(void);
 
 /* roce_resp_tx.c */
 uint8_t roce_resp_credits(struct roce_qp *qp);

@@ -248,6 +248,7 @@ qp_quiet(struct roce *r, struct roce_qp *qp)
 {
 	roce_ack_unlink(r, qp);
 	roce_neigh_unlink(r, qp);
+	roce_local_abort(r, qp);
 	wheel_cancel(&r->wheel, &qp->timer);
 	memset(qp->due, 0, sizeof(qp->due));
 	qp_drop_packets(r, qp);

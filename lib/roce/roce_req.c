@@ -28,6 +28,8 @@ static const struct req_op req_ops[RING_WR_OPCODE_COUNT] = {
 	[RING_WR_RDMA_READ] = {.only = ROCE_RC_READ_REQ},
 	[RING_WR_ATOMIC_CMP_AND_SWP] = {.only = ROCE_RC_CMP_SWAP},
 	[RING_WR_ATOMIC_FETCH_AND_ADD] = {.only = ROCE_RC_FETCH_ADD},
+	[RING_WR_ATOMIC_WRITE] = {.only = ROCE_RC_ATOMIC_WRITE},
+	[RING_WR_FLUSH] = {.only = ROCE_RC_FLUSH},
 };
 
 /** From the oldest one on: for PSNs that are una, or near. */
@@ -61,50 +63,6 @@ roce_req_fail(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, enum wc
 
 /* ---- starting ---------- */
 
-/**
- * A local invalidate: done when no other worker and no copier can still use the key.
- * @return whether it is; the request has completed then, perhaps.
- */
-static bool
-req_local_poll(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
-{
-	bool done = !mr_busy(r->w->mrs, wqe->imm);
-
-	if (done && r->cfg.quiesced)
-		done = r->cfg.quiesced(r->cfg.ctx, qp->cold->local_token);
-	if (!done) {
-		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
-		return false;
-	}
-	wqe->tstate = ROCE_WQE_DONE;
-	roce_comp_reap(r, qp);
-	return true;
-}
-
-/** @return false: the queue stops here. */
-static bool
-req_start_local(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
-{
-	enum mr_result res = MR_OK;
-
-	/* Sending again may need the key: fenced, it outlives all that came before. */
-	if ((wqe->flags & RING_WR_FENCE) && qp->v.wqe_head != wqe) {
-		wqe->tstate = ROCE_WQE_FENCED;
-		return false;
-	}
-	if (!base_bug(BUG_KEY_AFTER_INV))
-		res = mr_invalidate(r->w->mrs, wqe->imm, qp->v.pd, qp->v.qpn);
-	if (res != MR_OK) {
-		counter_inc(&r->w->refused[res]);
-		roce_req_fail(r, qp, wqe, WC_LOC_QP_OP_ERR);
-		return false;
-	}
-	wqe->tstate = ROCE_WQE_LOCAL;
-	if (r->cfg.quiesce_start)
-		qp->cold->local_token = r->cfg.quiesce_start(r->cfg.ctx);
-	return req_local_poll(r, qp, wqe);
-}
-
 /** What must hold before the first packet, beside fence, credit and window. */
 static enum wc_status
 req_check(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
@@ -113,6 +71,8 @@ req_check(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 		return req_ops[wqe->opcode].only ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
 	if (qp->max_rd_atomic == 0)
 		return WC_LOC_QP_OP_ERR; /* it could never be sent */
+	if (wqe->opcode == RING_WR_FLUSH || wqe->opcode == RING_WR_ATOMIC_WRITE)
+		return WC_SUCCESS; /* nothing comes back but that it is done */
 	if (roce_num_psns(qp, wqe->length) > ROCE_PSN_WINDOW)
 		return WC_LOC_LEN_ERR;
 	return verbs_sgl_check(r->w, &qp->v, verbs_wqe_sgl(wqe), MR_LOCAL_WRITE);
@@ -126,8 +86,8 @@ req_start(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 
 	wqe->first_psn = qp->nxt_psn;
 	wqe->last_psn = psn_sub(qp->nxt_psn, 1);
-	if (status == WC_SUCCESS && wqe->opcode == RING_WR_LOCAL_INV)
-		return req_start_local(r, qp, wqe);
+	if (status == WC_SUCCESS && roce_wqe_is_local(wqe))
+		return roce_local_start(r, qp, wqe);
 	if (status == WC_SUCCESS)
 		status = req_check(r, qp, wqe);
 	if (unlikely(status != WC_SUCCESS)) {
@@ -145,27 +105,6 @@ req_start(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 	return true;
 }
 
-static inline bool
-req_is_local(const struct verbs_wqe *wqe)
-{
-	return wqe && (wqe->tstate == ROCE_WQE_LOCAL || wqe->tstate == ROCE_WQE_FENCED);
-}
-
-/** The newest request is still waiting for its local work. */
-static bool
-req_behind_local(struct roce *r, struct roce_qp *qp)
-{
-	struct verbs_wqe *last = qp->v.wqe_tail;
-
-	if (!req_is_local(last))
-		return false;
-	if (last->tstate == ROCE_WQE_LOCAL)
-		req_local_poll(r, qp, last);
-	else
-		req_start_local(r, qp, last);
-	return req_is_local(qp->v.wqe_tail);
-}
-
 /** Take the next request. VERBS_RUN_MORE: there is one to send. */
 static enum verbs_run
 req_next(struct roce *r, struct roce_qp *qp)
@@ -175,7 +114,7 @@ req_next(struct roce *r, struct roce_qp *qp)
 
 	for (;;) {
 		/* local work first: SQD waits for what has been started */
-		if (unlikely(req_behind_local(r, qp)))
+		if (unlikely(roce_local_waits(r, qp)))
 			return VERBS_RUN_WAIT;
 		if (unlikely(qp->v.state != RING_QPS_RTS || qp->req_stopped))
 			return roce_sq_dead(qp) ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
@@ -352,6 +291,19 @@ req_emit_atomic(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 	roce_tx_close(r, qp, &out, NULL);
 }
 
+static void
+req_emit_flush(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
+{
+	const struct roce_opcode_info *info = &roce_opcodes[ROCE_RC_FLUSH];
+	struct roce_out out;
+
+	qp->since_ackreq = 0;
+	roce_tx_open(r, qp, ROCE_RC_FLUSH, 0, wqe->first_psn | ROCE_BTH_ACKREQ, 0, &out);
+	roce_feth_emit(out.bth + info->feth, wqe->flush >> 4, wqe->flush & 15);
+	roce_reth_emit(out.bth + info->reth, wqe->remote_addr, wqe->rkey, wqe->length);
+	roce_tx_close(r, qp, &out, NULL);
+}
+
 /**
  * A READ longer than a piece is asked for in pieces, each a READ of its own to the peer, to its
  * MSN and to the depth: a peer sends what it is asked for at once, and a hole at its beginning
@@ -374,7 +326,7 @@ req_emit(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 	 uint32_t *last)
 {
 	*last = psn;
-	if (!roce_wqe_has_response(wqe))
+	if (!roce_wqe_has_response(wqe) || wqe->opcode == RING_WR_ATOMIC_WRITE)
 		return req_emit_data(r, qp, wqe, psn);
 	if (wqe->opcode == RING_WR_RDMA_READ) {
 		*last = req_piece_end(qp, wqe, psn);
@@ -383,6 +335,8 @@ req_emit(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 		if (psn_before(psn, qp->snd_max) && !psn_before(*last, qp->snd_max))
 			*last = psn_sub(qp->snd_max, 1); /* what was asked for, not more */
 		req_emit_read(r, qp, wqe, psn, *last);
+	} else if (wqe->opcode == RING_WR_FLUSH) {
+		req_emit_flush(r, qp, wqe);
 	} else {
 		req_emit_atomic(r, qp, wqe);
 	}
@@ -399,6 +353,8 @@ req_sent(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 
 	if (len > most && most != 0)
 		len = most;
+	if (roce_wqe_is_note(wqe))
+		len = 0;
 	if (psn_before(psn, qp->snd_max)) {
 		roce_count(r, ROCE_C_RETRANSMIT);
 		qp->cold->retransmits++;

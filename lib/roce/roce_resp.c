@@ -84,6 +84,19 @@ resp_check_sequence(struct resp *c)
 	return c->qp->msg != 0 && c->qp->msg == kind ? RESP_PERMITTED : RESP_ERR_INVALID;
 }
 
+/** The rights that a request needs, of the QP and of the key; 0: none, or it makes no sense. */
+static uint32_t
+resp_rights(const struct resp *c)
+{
+	if (resp_is(c, roce_or(ROCE_WRITE, ROCE_ATOMIC_WRITE)))
+		return MR_REMOTE_WRITE;
+	if (resp_is(c, ROCE_READ_REQ))
+		return MR_REMOTE_READ;
+	if (resp_is(c, ROCE_ATOMIC))
+		return MR_REMOTE_ATOMIC;
+	return resp_is(c, ROCE_FLUSH) ? roce_flush_rights(c->p) : 0;
+}
+
 static enum resp_state
 resp_check_permitted(struct resp *c)
 {
@@ -91,15 +104,8 @@ resp_check_permitted(struct resp *c)
 
 	if (resp_is(c, ROCE_SEND))
 		return RESP_RESOURCE;
-	if (resp_is(c, ROCE_WRITE))
-		need = MR_REMOTE_WRITE;
-	else if (resp_is(c, ROCE_READ_REQ))
-		need = MR_REMOTE_READ;
-	else if (resp_is(c, ROCE_ATOMIC))
-		need = MR_REMOTE_ATOMIC;
-	else
-		return RESP_ERR_INVALID; /* an operation that is not offered */
-	return (c->qp->v.access & need) ? RESP_RESOURCE : RESP_ERR_INVALID;
+	need = resp_rights(c);
+	return need != 0 && (c->qp->v.access & need) == need ? RESP_RESOURCE : RESP_ERR_INVALID;
 }
 
 static enum resp_state
@@ -129,7 +135,7 @@ resp_check_resource(struct resp *c)
 
 	if (resp_is(c, ROCE_NEEDS_RWQE))
 		return resp_take_rwqe(c);
-	if (resp_is(c, roce_or(ROCE_READ_REQ, ROCE_ATOMIC)) && !roce_res_room(qp))
+	if (resp_is(c, ROCE_ANSWERED) && !roce_res_room(qp))
 		return RESP_ERR_INVALID; /* more than was agreed upon */
 	return RESP_LENGTH;
 }
@@ -170,6 +176,8 @@ resp_check_length(struct resp *c)
 				       roce_num_psns(qp, c->p->dma_len) <= ROCE_PSN_WINDOW
 			       ? RESP_KEY
 			       : RESP_ERR_INVALID;
+	if (resp_is(c, roce_or(ROCE_FLUSH, ROCE_ATOMIC_WRITE)))
+		return roce_note_len_ok(c->p) ? RESP_KEY : RESP_ERR_INVALID;
 	return c->p->va % sizeof(uint64_t) ? RESP_ERR_INVALID : RESP_KEY; /* C-37 */
 }
 
@@ -179,23 +187,23 @@ resp_check_key(struct resp *c)
 {
 	struct roce_qp *qp = c->qp;
 	uint64_t va = c->p->va, len = c->p->dma_len;
-	uint32_t key = c->p->rkey, access = MR_REMOTE_READ;
+	uint32_t key = c->p->rkey;
 	enum mr_result res;
 
-	if (resp_is(c, ROCE_WRITE)) {
-		access = MR_REMOTE_WRITE;
-		if (!resp_is(c, ROCE_START)) {
-			va = qp->msg_va + qp->msg_done;
-			len = c->p->payload_len;
-			key = qp->msg_rkey;
-		}
+	if (resp_is(c, ROCE_WRITE) && !resp_is(c, ROCE_START)) {
+		va = qp->msg_va + qp->msg_done;
+		len = c->p->payload_len;
+		key = qp->msg_rkey;
 	} else if (resp_is(c, ROCE_ATOMIC)) {
-		access = MR_REMOTE_ATOMIC;
 		len = sizeof(uint64_t);
 	}
-	if (len == 0)
+	if (unlikely(resp_is(c, ROCE_FLUSH)))
+		res = roce_flush_check(c->r, qp, c->p, &c->ref);
+	else if (len == 0)
 		return RESP_EXECUTE; /* neither key nor address matters (C-16) */
-	res = mr_check(c->r->w->mrs, key, qp->v.pd, qp->v.qpn, va, len, access, &c->ref);
+	else
+		res = mr_check(c->r->w->mrs, key, qp->v.pd, qp->v.qpn, va, len, resp_rights(c),
+			       &c->ref);
 	if (likely(res == MR_OK))
 		return RESP_EXECUTE;
 	counter_inc(&c->r->w->refused[res]);
@@ -229,6 +237,11 @@ resp_execute(struct resp *c)
 		failed = RESP_ERR_INVALID;
 		res = verbs_atomic(w, &qp->v, &c->ref, p->rkey, cas,
 				   cas ? p->compare : p->swap_add, p->swap_add, &c->original);
+	} else if (resp_is(c, ROCE_ATOMIC_WRITE)) {
+		failed = RESP_ERR_INVALID;
+		res = verbs_atomic_write(w, &qp->v, &c->ref, p->rkey, p->payload);
+	} else if (resp_is(c, ROCE_FLUSH)) {
+		roce_flush_done();
 	}
 	switch (res) {
 	case VERBS_DONE:
@@ -281,7 +294,7 @@ resp_complete(struct resp *c)
 	roce_qp_check_cqs(c->r, qp);
 }
 
-/** A READ or atomic was accepted: its answer is due, and says what an ACK would have said. */
+/** A READ, or its like, was accepted: its answer is due, and says what an ACK would have said. */
 static void
 resp_add_resource(struct resp *c)
 {
@@ -299,9 +312,12 @@ resp_add_resource(struct resp *c)
 		e->rkey = c->p->rkey;
 		e->length = e->upto = c->p->dma_len;
 		psns = roce_num_psns(qp, c->p->dma_len);
-	} else {
+	} else if (resp_is(c, ROCE_ATOMIC)) {
 		e->type = ROCE_RES_ATOMIC;
 		e->orig = c->original;
+	} else {
+		e->type = ROCE_RES_NOTE;
+		counter_add(&c->r->counter[ROCE_C_RX_BYTES], c->p->payload_len);
 	}
 	e->start_psn = e->cur_psn = e->first_psn;
 	e->last_psn = e->end_psn = psn_add(e->first_psn, psns - 1);
@@ -319,7 +335,7 @@ resp_finish(struct resp *c)
 {
 	struct roce_qp *qp = c->qp;
 
-	if (resp_is(c, roce_or(ROCE_READ_REQ, ROCE_ATOMIC))) {
+	if (resp_is(c, ROCE_ANSWERED)) {
 		resp_add_resource(c);
 		return RESP_DONE;
 	}
@@ -348,10 +364,9 @@ resp_commit(struct resp *c)
 		c->why = WC_REM_INV_REQ_ERR;
 		return RESP_ERR_ACCESS;
 	}
-	if (!r->cfg.quiesce_start && !mr_busy(r->w->mrs, c->p->inv_rkey))
+	qp->cold->inv_token = roce_local_grace(r, c->p->inv_rkey);
+	if (!mr_busy(r->w->mrs, c->p->inv_rkey) && roce_local_passed(r, qp->cold->inv_token))
 		return resp_finish(c);
-	if (r->cfg.quiesce_start)
-		qp->cold->inv_token = r->cfg.quiesce_start(r->cfg.ctx);
 	qp->inv_wait = true;
 	roce_hold_placing(r, qp, c->rx);
 	roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
@@ -388,7 +403,7 @@ resp_repeat_read(struct resp *c, struct roce_res *e)
 
 /** Executed once, answered as often as it is asked (C-20). */
 static void
-resp_repeat_atomic(struct resp *c, struct roce_res *e)
+resp_repeat_once(struct resp *c, struct roce_res *e)
 {
 	if (base_bug(BUG_DUP_ATOMIC) && resp_check_key(c) == RESP_EXECUTE)
 		resp_execute(c);
@@ -417,8 +432,9 @@ resp_duplicate(struct resp *c)
 		return RESP_DONE;
 	if (resp_is(c, ROCE_READ_REQ) && e->type == ROCE_RES_READ)
 		resp_repeat_read(c, e);
-	else if (resp_is(c, ROCE_ATOMIC) && e->type == ROCE_RES_ATOMIC)
-		resp_repeat_atomic(c, e);
+	else if ((resp_is(c, ROCE_ATOMIC) && e->type == ROCE_RES_ATOMIC) ||
+		 (resp_is(c, roce_or(ROCE_FLUSH, ROCE_ATOMIC_WRITE)) && e->type == ROCE_RES_NOTE))
+		resp_repeat_once(c, e);
 	return RESP_DONE;
 }
 
@@ -594,8 +610,7 @@ roce_resp_inv_poll(struct roce *r, struct roce_qp *qp)
 	struct resp c;
 
 	roce_rx_reparse(&rx, qp, qp->placing);
-	if (mr_busy(r->w->mrs, rx.p.inv_rkey) ||
-	    (r->cfg.quiesced && !r->cfg.quiesced(r->cfg.ctx, qp->cold->inv_token))) {
+	if (mr_busy(r->w->mrs, rx.p.inv_rkey) || !roce_local_passed(r, qp->cold->inv_token)) {
 		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
 		return;
 	}

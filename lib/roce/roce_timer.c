@@ -8,7 +8,7 @@
  * RNR    after an RNR NAK: nothing is sent before it expires, whatever else comes (C-71).
  * NEIGH  while the next hop has no address: looks again, in case nobody told.
  * PROBE  while a hole is being filled: what was sent into it may be lost, too. Uses no retry.
- * LOCAL  while a local invalidate waits for other workers and for copiers.
+ * LOCAL  while an invalidate, bind or fast registration waits for other workers and for copiers.
  */
 #include "roce_priv.h"
 

@@ -353,17 +353,6 @@ START_TEST(ROCE_C_37__misaligned_atomic)
 }
 END_TEST
 
-START_TEST(ROCE_C_40__operations_not_offered)
-{
-	struct wire *w = start((struct wire_params){0});
-
-	wire_pkt(w, rdma(w, _i ? ROCE_RC_FLUSH : ROCE_RC_ATOMIC_WRITE, 0x200, 0, 8), data,
-		 _i ? 0 : 8);
-	wire_expect_ack(w, 0x200, ROCE_NAK_INVALID_REQ, 0);
-	wire_free(w);
-}
-END_TEST
-
 START_TEST(ROCE_C_45__flush_and_post_in_error)
 {
 	struct wire *w = start((struct wire_params){.credits = true});
@@ -543,7 +532,6 @@ main(void)
 	tcase_add_test(c, ROCE_C_35__send_too_long);
 	tcase_add_loop_test(c, ROCE_C_36__order_of_opcodes, 0, 2);
 	tcase_add_test(c, ROCE_C_37__misaligned_atomic);
-	tcase_add_loop_test(c, ROCE_C_40__operations_not_offered, 0, 2);
 	tcase_add_test(c, ROCE_C_45__flush_and_post_in_error);
 	tcase_add_test(c, ROCE_C_66__wrong_address);
 	tcase_add_test(c, credits__of_posted_receives);

@@ -106,7 +106,8 @@ wire_register(struct wire *w, struct mr_seg seg)
 	struct mr_desc d = {
 		.type = MR_TYPE_REGION,
 		.pd = WIRE_PD,
-		.access = MR_LOCAL_WRITE | MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC,
+		.access = MR_LOCAL_WRITE | MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC |
+			  MR_MW_BIND | MR_FLUSH_GLOBAL,
 		.iova = WIRE_VA,
 		.length = WIRE_MEM,
 		.segs = &seg,
@@ -225,7 +226,8 @@ wire_connect(struct wire *w, const struct wire_params *p)
 	uint8_t rd = p->rd_atomic ? p->rd_atomic : 4;
 	struct verbs_qp_attr a = {
 		.access = p->access ? p->access
-				    : MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC,
+				    : MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC |
+					      MR_FLUSH_GLOBAL | MR_FLUSH_PERSISTENT,
 		.dest_qpn = or_default(p->dest_qpn, WIRE_PEER_QPN),
 		.rq_psn = or_default(p->rq_psn, 0x200),
 		.sq_psn = or_default(p->sq_psn, 0x100),
