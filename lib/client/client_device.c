@@ -61,6 +61,7 @@ rnic_query_device(struct rnic_context *ctx, struct rnic_device_attr *attr)
 	COPY(odp_uc_caps);
 	COPY(odp_ud_caps);
 	COPY(odp_xrc_caps);
+	COPY(max_fast_reg);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 
 struct client_mr {
 	struct rnic_mr pub;
+	uint32_t handle; /* the key as the daemon gave it */
 	uint32_t access;
 	struct client_obj obj;
 };
@@ -115,11 +116,40 @@ rnic_free(struct rnic_context *ctx, void *addr)
 	return client_call1(ctx, RING_CTRL_FREE_MEM, &req, &rep);
 }
 
+/* REG_MR and ALLOC_FAST_MR, whose reply is the same. */
+static int
+mr_new(struct rnic_pd *pd, unsigned int op, const void *req, const struct client_mr *what,
+	struct rnic_mr **out)
+{
+	struct ring_ctrl_reg_mr_rep rep;
+	struct client_mr *mr;
+	int rc = client_gate(pd->context);
+
+	if (rc)
+		return rc;
+	mr = malloc(sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	rc = client_call1(pd->context, op, req, &rep);
+	if (rc) {
+		free(mr);
+		return rc;
+	}
+	*mr = *what;
+	mr->pub.context = pd->context;
+	mr->pub.pd = pd;
+	mr->pub.lkey = mr->handle = rep.lkey;
+	mr->pub.rkey = rep.rkey;
+	client_obj_add(pd->context, &mr->obj, mr_release);
+	*out = &mr->pub;
+	return 0;
+}
+
 static int
 reg_mr(struct rnic_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access,
 	uint32_t flags, struct rnic_mr **out)
 {
-	struct ring_ctrl_reg_mr_req req = {
+	const struct ring_ctrl_reg_mr_req req = {
 		.addr = (uintptr_t)addr,
 		.length = length,
 		.iova = iova,
@@ -127,33 +157,21 @@ reg_mr(struct rnic_pd *pd, void *addr, size_t length, uint64_t iova, unsigned in
 		.pd = pd->handle,
 		.flags = flags,
 	};
-	struct ring_ctrl_reg_mr_rep rep;
-	struct client_mr *mr;
-	int rc = client_gate(pd->context);
-
-	if (rc)
-		return rc;
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return -ENOMEM;
-	rc = client_call1(pd->context, RING_CTRL_REG_MR, &req, &rep);
-	if (rc) {
-		free(mr);
-		return rc;
-	}
-	mr->pub = (struct rnic_mr){
-		.context = pd->context,
-		.pd = pd,
-		.addr = addr,
-		.length = length,
-		.iova = iova,
-		.lkey = rep.lkey,
-		.rkey = rep.rkey,
+	const struct client_mr mr = {
+		.pub = {.addr = addr, .length = length, .iova = iova},
+		.access = access,
 	};
-	mr->access = access;
-	client_obj_add(pd->context, &mr->obj, mr_release);
-	*out = &mr->pub;
-	return 0;
+
+	return mr_new(pd, RING_CTRL_REG_MR, &req, &mr, out);
+}
+
+int
+rnic_alloc_fast_mr(struct rnic_pd *pd, unsigned int max_segments, struct rnic_mr **out)
+{
+	const struct ring_ctrl_alloc_fast_mr_req req = {.pd = pd->handle, .max_segs = max_segments};
+	const struct client_mr mr = {.access = 0};
+
+	return mr_new(pd, RING_CTRL_ALLOC_FAST_MR, &req, &mr, out);
 }
 
 static uint64_t
@@ -188,7 +206,7 @@ rnic_rereg_mr(struct rnic_mr *pub, unsigned int flags, struct rnic_pd *pd, void 
 {
 	struct client_mr *mr = CLIENT_OF(struct client_mr, pub, pub);
 	uint32_t now = flags & RNIC_REREG_ACCESS ? access : mr->access;
-	struct ring_ctrl_rereg_mr_req req = {.lkey = pub->lkey, .what = flags};
+	struct ring_ctrl_rereg_mr_req req = {.lkey = mr->handle, .what = flags};
 	struct ring_ctrl_reg_mr_rep rep;
 	int rc;
 
@@ -206,7 +224,7 @@ rnic_rereg_mr(struct rnic_mr *pub, unsigned int flags, struct rnic_pd *pd, void 
 	rc = client_call1(pub->context, RING_CTRL_REREG_MR, &req, &rep);
 	if (rc)
 		return rc;
-	pub->lkey = rep.lkey;
+	pub->lkey = mr->handle = rep.lkey;
 	pub->rkey = rep.rkey;
 	mr->access = now;
 	if (flags & RNIC_REREG_PD)
@@ -226,7 +244,7 @@ rnic_dereg_mr(struct rnic_mr *pub)
 	int rc = client_is_child(pub->context) ? -EPERM : 0;
 
 	if (rc == 0 && pub->pd) /* an imported one is but a name */
-		rc = client_destroy_call(pub->context, RING_CTRL_DEREG_MR, pub->lkey);
+		rc = client_destroy_call(pub->context, RING_CTRL_DEREG_MR, mr->handle);
 	if (rc)
 		return rc;
 	client_obj_del(pub->context, &mr->obj);
@@ -309,7 +327,8 @@ rnic_export_pd(struct rnic_pd *pd, struct rnic_token *token)
 int
 rnic_export_mr(struct rnic_mr *mr, struct rnic_token *token)
 {
-	return export_object(mr->context, RING_EXPORT_MR, mr->lkey, token);
+	return export_object(mr->context, RING_EXPORT_MR,
+		CLIENT_OF(struct client_mr, pub, mr)->handle, token);
 }
 
 int
@@ -345,6 +364,7 @@ rnic_import_mr(struct rnic_context *ctx, const struct rnic_token *token, struct 
 		.lkey = rep.handle,
 		.rkey = rep.rkey,
 	};
+	mr->handle = rep.handle;
 	client_obj_add(ctx, &mr->obj, mr_release);
 	*out = &mr->pub;
 	return 0;

@@ -254,18 +254,21 @@ send_one(struct client_qp *qp, const struct rnic_send_wr *wr)
 	return 0;
 }
 
-/* A type 1 window's key changes with rnic_bind_mw() only. */
+/* A type 1 window's key changes with rnic_bind_mw() only, and it alone may be bound to nothing. */
 static bool
-bind_ok(const struct rnic_send_wr *wr, uint32_t type)
+bind_ok(const struct rnic_send_wr *wr, bool type_1)
 {
-	return wr->opcode != RNIC_WR_BIND_MW ||
-		(wr->wr.bind_mw.mw && wr->wr.bind_mw.mw->type == type &&
-			(wr->wr.bind_mw.mr || !wr->wr.bind_mw.length));
+	const struct rnic_mw *mw = wr->wr.bind_mw.mw;
+
+	if (wr->opcode != RNIC_WR_BIND_MW)
+		return true;
+	return mw && (mw->type == RNIC_MW_TYPE_1) == type_1 &&
+		(wr->wr.bind_mw.length ? wr->wr.bind_mw.mr != NULL : type_1);
 }
 
 static int
 send_list(struct client_qp *qp, const struct rnic_send_wr *wr, const struct rnic_send_wr **bad,
-	uint32_t mw_type)
+	bool type_1)
 {
 	uint32_t before;
 	int rc = 0;
@@ -275,7 +278,7 @@ send_list(struct client_qp *qp, const struct rnic_send_wr *wr, const struct rnic
 	if (!state_ok(qp, RING_QPS_RTS))
 		rc = -EINVAL;
 	for (; wr && rc == 0; wr = wr->next) {
-		rc = !bind_ok(wr, mw_type) ? -EINVAL : send_one(qp, wr);
+		rc = !bind_ok(wr, type_1) ? -EINVAL : send_one(qp, wr);
 		if (rc)
 			break;
 	}
@@ -294,7 +297,7 @@ rnic_post_send(struct rnic_qp *pub, const struct rnic_send_wr *wr, const struct 
 	int rc = client_gate(pub->context);
 
 	if (rc == 0)
-		return send_list(qp, wr, bad, RNIC_MW_TYPE_2);
+		return send_list(qp, wr, bad, false);
 	if (bad)
 		*bad = wr;
 	return rc;
@@ -317,7 +320,7 @@ rnic_bind_mw(struct rnic_qp *pub, struct rnic_mw *mw, const struct rnic_send_wr 
 	wr.wr.bind_mw.mw = mw;
 	client_lock(&own->lock); /* each bind has a key of its own, on whatever QP */
 	wr.wr.bind_mw.rkey = (mw->rkey & ~0xffu) | ((mw->rkey + 1) & 0xff);
-	rc = send_list(client_qp(pub), &wr, NULL, RNIC_MW_TYPE_1);
+	rc = send_list(client_qp(pub), &wr, NULL, true);
 	if (rc == 0)
 		mw->rkey = wr.wr.bind_mw.rkey;
 	client_unlock(&own->lock);

@@ -171,7 +171,8 @@ enum rnic_port_state { RNIC_PORT_DOWN = 1, RNIC_PORT_ACTIVE = 4 };
 
 enum rnic_transport { RNIC_TRANSPORT_ROCE = 0, RNIC_TRANSPORT_IWARP = 1 };
 
-enum rnic_mw_type { RNIC_MW_TYPE_1 = 1, RNIC_MW_TYPE_2 = 2 };
+/** Type 2 is 2B: good on the QP that bound it, and in its PD; 2A asks for the QP alone. */
+enum rnic_mw_type { RNIC_MW_TYPE_1 = 1, RNIC_MW_TYPE_2 = 2, RNIC_MW_TYPE_2A = 3 };
 
 enum rnic_rereg_flags {
 	RNIC_REREG_TRANSLATION = 1 << 0,
@@ -302,6 +303,7 @@ struct rnic_device_attr {
 	uint32_t odp_uc_caps;
 	uint32_t odp_ud_caps;
 	uint32_t odp_xrc_caps;
+	uint32_t max_fast_reg; /* elements of a FAST_REG's list */
 };
 
 struct rnic_port_attr {
@@ -346,7 +348,7 @@ struct rnic_mr {
 	void *addr;
 	uint64_t length;
 	uint64_t iova; /* what remote work requests and SGEs call `addr` */
-	uint32_t lkey;
+	uint32_t lkey; /* of rnic_alloc_fast_mr(): the caller's to change, as the next */
 	uint32_t rkey;
 };
 
@@ -377,8 +379,23 @@ int rnic_reg_mr_remap(struct rnic_pd *pd, void *addr, size_t length, uint64_t io
 /** `flags`: enum rnic_rereg_flags, what is to change. After a failure the MR is as before. */
 int rnic_rereg_mr(struct rnic_mr *mr, unsigned int flags, struct rnic_pd *pd, void *addr,
 	size_t length, unsigned int access);
-/** Returns when nobody uses the memory any more. -EBUSY: windows are bound to it. */
+/** Returns when nobody uses the memory any more. -EBUSY: windows or fast registrations use it. */
 int rnic_dereg_mr(struct rnic_mr *mr);
+
+/**
+ * A key for RNIC_WR_FAST_REG, of lists of up to `max_segments` elements (or runs of memory, if the
+ * elements have more). It opens nothing before such a request has completed, and after LOCAL_INV or
+ * an incoming SEND with invalidate. Each request names a variant of it, by rnic_key_variant().
+ * Ended by rnic_dereg_mr(), whatever its state.
+ */
+int rnic_alloc_fast_mr(struct rnic_pd *pd, unsigned int max_segments, struct rnic_mr **mr);
+
+/** The same key with another variant, its low byte: for binds of type 2, and fast registration. */
+static inline uint32_t
+rnic_key_variant(uint32_t key, uint8_t variant)
+{
+	return (key & ~0xffu) | variant;
+}
 
 int rnic_alloc_mw(struct rnic_pd *pd, enum rnic_mw_type type, struct rnic_mw **mw);
 int rnic_dealloc_mw(struct rnic_mw *mw);
@@ -662,19 +679,20 @@ struct rnic_send_wr {
 		} ud;
 		struct {
 			struct rnic_mw *mw;
-			struct rnic_mr *mr; /* unused with length 0: an unbind */
+			struct rnic_mr *mr; /* unused with length 0: an unbind, of type 1 */
 			uint64_t addr;	    /* as the MR's iova counts */
 			uint64_t length;
-			uint32_t access;
+			uint32_t access; /* remote rights; RNIC_ACCESS_ZERO_BASED with type 2 */
 			uint32_t rkey; /* type 2: the new one; type 1: ignored, see mw->rkey */
 		} bind_mw;
 		struct {
 			uint64_t iova;
-			uint64_t length;
-			uint64_t list_addr; /* of struct rnic_sge, in memory of list_lkey */
-			uint32_t list_len;
+			uint64_t length;    /* the elements' sum */
+			uint64_t list_addr; /* of struct rnic_sge, in memory of list_lkey that
+					     * the daemon maps: rnic_alloc(), or shared */
+			uint32_t list_len;  /* elements: memory of MRs with ACCESS_MW_BIND */
 			uint32_t list_lkey;
-			uint32_t rkey;
+			uint32_t rkey; /* of rnic_alloc_fast_mr(), with a new variant */
 			uint32_t access;
 		} fast_reg;
 	} wr;
@@ -699,7 +717,10 @@ int
 rnic_post_recv(struct rnic_qp *qp, const struct rnic_recv_wr *wr, const struct rnic_recv_wr **bad);
 int rnic_post_srq_recv(
 	struct rnic_srq *srq, const struct rnic_recv_wr *wr, const struct rnic_recv_wr **bad);
-/** Bind a type 1 window: posts the request, and mw->rkey is the new key. */
+/**
+ * Bind a type 1 window anew, or with length 0 to nothing: posts the request, and mw->rkey is the new
+ * key. One bind of a window at a time: on another QP only when the one before has completed.
+ */
 int rnic_bind_mw(struct rnic_qp *qp, struct rnic_mw *mw, const struct rnic_send_wr *bind);
 
 /* ---- asynchronous events ----------------------------------------------------------------- */
@@ -871,6 +892,41 @@ rnic_prep_imm(struct rnic_wqe *w, uint32_t imm)
 {
 	w->opcode++;
 	w->imm = imm;
+}
+
+/** After rnic_prep_send(): the key of the peer's that it is to end. */
+static inline void
+rnic_prep_inv(struct rnic_wqe *w, uint32_t rkey)
+{
+	w->opcode = RNIC_WR_SEND_WITH_INV;
+	w->imm = rkey;
+}
+
+static inline void
+rnic_prep_local_inv(struct rnic_wqe *w, uint32_t key, uint32_t flags)
+{
+	w->opcode = RNIC_WR_LOCAL_INV;
+	w->flags = (uint8_t)flags;
+	w->imm = key;
+}
+
+/** Eight bytes, by one SGE or inline: the peer's memory gets them at once, or not yet. */
+static inline void
+rnic_prep_atomic_write(struct rnic_wqe *w, uint64_t remote_addr, uint32_t rkey, uint32_t flags)
+{
+	rnic_prep_write(w, remote_addr, rkey, flags);
+	w->opcode = RNIC_WR_ATOMIC_WRITE;
+}
+
+/** `type` and `level` as in struct rnic_send_wr. */
+static inline void
+rnic_prep_flush(struct rnic_wqe *w, uint64_t remote_addr, uint32_t len, uint32_t rkey,
+	uint32_t type, uint32_t level, uint32_t flags)
+{
+	rnic_prep_write(w, remote_addr, rkey, flags);
+	w->opcode = RNIC_WR_FLUSH;
+	w->len = len;
+	w->flush = (type & 15) | (level & 3) << 4;
 }
 
 /** After rnic_prep_send() on a UD QP: whereto. */

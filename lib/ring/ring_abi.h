@@ -17,7 +17,7 @@
 
 #define RING_MAGIC 0x434e5253u /* "SRNC" */
 #define RING_ABI_MAJOR 1
-#define RING_ABI_MINOR 0
+#define RING_ABI_MINOR 1
 
 #define RING_LINE 64	      /* cache line; no line has two writers */
 #define RING_SLOT_SIZE 64     /* one slot of a work queue */

@@ -73,6 +73,7 @@ static const struct ring_ctrl_info ops[RING_CTRL_OP_COUNT] = {
 	CALL(DEALLOC_MW, "DEALLOC_MW", handle_req, done_rep),
 	CALL(EXPORT, "EXPORT", export_req, export_rep),
 	CALL(IMPORT, "IMPORT", import_req, import_rep),
+	CALL(ALLOC_FAST_MR, "ALLOC_FAST_MR", alloc_fast_mr_req, reg_mr_rep),
 
 	CALL_FDS(CREATE_CHANNEL, "CREATE_CHANNEL", empty_req, create_channel_rep, 1),
 	CALL(DESTROY_CHANNEL, "DESTROY_CHANNEL", handle_req, done_rep),

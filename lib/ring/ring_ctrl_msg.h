@@ -213,7 +213,8 @@ struct ring_ctrl_query_device_rep {
 	uint32_t odp_uc_caps;
 	uint32_t odp_ud_caps;
 	uint32_t odp_xrc_caps;
-	uint32_t reserved[3];
+	uint32_t max_fast_reg; /* elements of a FAST_REG's list; 0 before 1.1 */
+	uint32_t reserved[2];
 };
 RING_CTRL_SIZE(ring_ctrl_query_device_rep, 288);
 
@@ -336,7 +337,8 @@ struct ring_ctrl_reg_mr_req {
 RING_CTRL_SIZE(ring_ctrl_reg_mr_req, 40);
 
 struct ring_ctrl_reg_mr_rep {
-	int32_t status; /* -EFAULT: not mapped or no such right; -ENOMEM; -EDQUOT */
+	/* -EFAULT: not mapped or no such right; -ENOMEM; -EDQUOT; -EOPNOTSUPP: not persistent */
+	int32_t status;
 	uint32_t lkey;	/* the MR's handle too */
 	uint32_t rkey;	/* equals lkey when there is remote access; else it works nowhere */
 	uint32_t how;	/* enum ring_mr_how, for people and tests */
@@ -350,7 +352,10 @@ enum ring_mr_how {
 	RING_MR_COPIED = 3,
 };
 
-/** -EBUSY with memory windows bound to it; after a failure the MR is as before. */
+/**
+ * -EBUSY with memory windows bound to it, or fast registrations; after a failure the MR is as
+ * before. Answered when nobody goes by the old key any more.
+ */
 struct ring_ctrl_rereg_mr_req {
 	uint32_t lkey;
 	uint32_t what; /* enum ring_rereg: which of the following are meant */
@@ -377,6 +382,15 @@ struct ring_ctrl_alloc_mw_rep {
 	uint32_t reserved;
 };
 RING_CTRL_SIZE(ring_ctrl_alloc_mw_rep, 16);
+
+#define RING_MAX_FAST_REG 256 /* elements of a FAST_REG's list */
+
+/** A key for FAST_REG requests; FREE until one succeeds. DEREG_MR ends it. Reply: reg_mr_rep. */
+struct ring_ctrl_alloc_fast_mr_req {
+	uint32_t pd;
+	uint32_t max_segs; /* 1 .. RING_MAX_FAST_REG: elements, or runs of memory if more */
+};
+RING_CTRL_SIZE(ring_ctrl_alloc_fast_mr_req, 8);
 
 enum ring_export_kind {
 	RING_EXPORT_PD = 1,

@@ -95,7 +95,8 @@ enum ring_transport {
 /** Types of memory windows, as enum ibv_mw_type. */
 enum ring_mw_type {
 	RING_MW_TYPE_1 = 1,
-	RING_MW_TYPE_2 = 2,
+	RING_MW_TYPE_2 = 2,  /* 2B: of the QP and its PD */
+	RING_MW_TYPE_2A = 3, /* of the QP alone; verbs have no number for it */
 };
 
 /** Asynchronous events, as enum ibv_event_type. */

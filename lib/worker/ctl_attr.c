@@ -11,6 +11,20 @@
 #define CAP_SYS_IMAGE_GUID (1ull << 11)
 #define CAP_RC_RNR_NAK_GEN (1ull << 12)
 #define CAP_SRQ_RESIZE (1ull << 13)
+#define CAP_MEM_WINDOW (1ull << 17)
+#define CAP_MEM_MGT_EXTENSIONS (1ull << 21) /* LOCAL_INV, SEND with invalidate, FAST_REG */
+#define CAP_MEM_WINDOW_TYPE_2B (1ull << 24)
+#define CAP_ON_DEMAND_PAGING (1ull << 31)
+#define CAP_FLUSH_GLOBAL (1ull << 38)
+#define CAP_ATOMIC_WRITE (1ull << 40)
+/* enum ibv_odp_general_caps, ibv_odp_transport_cap_bits */
+#define ODP_SUPPORT 1
+#define ODP_SEND 1
+#define ODP_RECV 2
+#define ODP_WRITE 4
+#define ODP_READ 8
+#define ODP_ATOMIC 16
+#define ODP_SRQ_RECV 32
 #define ATOMIC_HCA 1
 #define GID_TYPE_ROCE_V2 2
 #define PORT_CAP_IP_BASED_GIDS (1u << 26)
@@ -52,8 +66,9 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->transport = RING_TRANSPORT_ROCE;
 	p->node_guid = p->sys_image_guid = guid_of(c->dev->port[0].mac);
 	p->device_cap_flags = CAP_CURR_QP_STATE_MOD | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID |
-		CAP_RC_RNR_NAK_GEN |
-		CAP_SRQ_RESIZE; /* no windows while the engine does not bind them */
+		CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE | CAP_MEM_WINDOW |
+		CAP_MEM_MGT_EXTENSIONS | CAP_MEM_WINDOW_TYPE_2B | CAP_ON_DEMAND_PAGING | CAP_FLUSH_GLOBAL |
+		CAP_ATOMIC_WRITE; /* no memory is persistent */
 	p->max_mr_size = UINT64_C(1) << 48;
 	p->page_size_cap = UINT64_C(0xfffff000);
 	p->completion_timestamp_mask = UINT64_MAX;
@@ -69,6 +84,8 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->max_cq = ctl_quota(c->dev, CTL_CQ);
 	p->max_cqe = (1u << 18) - 1;
 	p->max_mr = ctl_quota(c->dev, CTL_MR);
+	p->max_mw = ctl_quota(c->dev, CTL_MR); /* together */
+	p->max_fast_reg = RING_MAX_FAST_REG;
 	p->max_pd = ctl_quota(c->dev, CTL_PD);
 	p->max_srq = ctl_quota(c->dev, CTL_SRQ);
 	p->max_srq_wr = CTL_MAX_SRQ_WR;
@@ -80,6 +97,9 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->num_ports = c->dev->sh.num_ports;
 	p->num_comp_vectors = c->dev->sh.num_workers;
 	p->local_ca_ack_delay = 15;
+	p->odp_general_caps = ODP_SUPPORT;
+	p->odp_rc_caps = ODP_SEND | ODP_RECV | ODP_WRITE | ODP_READ | ODP_ATOMIC |
+		ODP_SRQ_RECV;
 	return 0;
 }
 

@@ -27,6 +27,7 @@ static const ctl_op_fn ops[RING_CTRL_OP_COUNT] = {
 	[RING_CTRL_DEREG_MR] = ctl_op_dereg_mr,
 	[RING_CTRL_ALLOC_MW] = ctl_op_alloc_mw,
 	[RING_CTRL_DEALLOC_MW] = ctl_op_dealloc_mw,
+	[RING_CTRL_ALLOC_FAST_MR] = ctl_op_alloc_fast_mr,
 	[RING_CTRL_EXPORT] = ctl_op_export,
 	[RING_CTRL_IMPORT] = ctl_op_import,
 	[RING_CTRL_CREATE_CHANNEL] = ctl_op_create_channel,

@@ -72,7 +72,7 @@ object_of(struct ctl_client *c, const struct ring_ctrl_export_req *r, struct ctl
 		return &pd->o;
 	}
 	mr = r->kind == RING_EXPORT_MR ? ctl_obj_find(c, CTL_MR, r->handle) : NULL;
-	if (mr == NULL || mr->window || mr->killed)
+	if (mr == NULL || mr->type != MR_TYPE_REGION || mr->killed)
 		return NULL;
 	*x = &mr->export;
 	return &mr->o;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions and windows. A region in an arena is there at once; anything else is looked at
+ * Memory regions. A region in an arena is there at once; anything else is looked at
  * by the helper first. A deregistration is answered when no worker and no copier can touch the
  * memory any more: key killed, all workers through a quiescent point, nothing held.
  */
@@ -56,27 +56,19 @@ mem_at(struct ctl_client *c, uint64_t addr, uint64_t len, uint8_t **ptr)
 
 /* ---- entering a region ---------- */
 
-static int
-mr_enter(struct ctl_client *c, struct ctl_mr *mr, enum mr_type type, const struct mr_seg *segs,
-	uint32_t num, void *lane)
+int
+ctl_mr_enter(struct ctl_client *c, struct ctl_mr *mr, const struct mr_desc *what)
 {
-	struct mr_desc desc = {
-		.type = type,
-		.pd = ctl_pd_number(mr->pd),
-		.access = mr->access,
-		.iova = mr->iova,
-		.length = mr->length,
-		.segs = segs,
-		.num_segs = num,
-		.lane = lane,
-		.owner = mr,
-	};
+	struct mr_desc desc = *what;
 	struct mr_table *t = c->dev->sh.mrs;
 	uint32_t key;
 	int err = ctl_obj_room(c, CTL_MR); /* before an index is looked for */
 
 	if (err < 0)
 		return err;
+	desc.pd = ctl_pd_number(mr->pd);
+	desc.owner = mr;
+	desc.context = c->id;
 	err = mr_register(t, &desc, &key);
 	if (err < 0)
 		return err == -ENOSPC ? ctl_total_out(c->dev, CTL_MR) : err;
@@ -94,6 +86,17 @@ mr_enter(struct ctl_client *c, struct ctl_mr *mr, enum mr_type type, const struc
 	return 0;
 }
 
+static struct mr_desc
+reg_desc(const struct ctl_mr *mr)
+{
+	return (struct mr_desc){
+		.type = MR_TYPE_REGION,
+		.access = mr->access,
+		.iova = mr->iova,
+		.length = mr->length,
+	};
+}
+
 static void
 reg_reply(const struct ctl_mr *mr, void *rep)
 {
@@ -104,26 +107,33 @@ reg_reply(const struct ctl_mr *mr, void *rep)
 }
 
 static int
-rereg_kill(struct ctl_mr *old);
+mr_begin_kill(struct ctl_mr *mr);
 
 /*
- * Enter the region; with REREG_MR its predecessor, which reg_start() has held, is let go of in
- * every case and goes when this succeeds.
+ * Enter the region. With REREG_MR its predecessor, which reg_start() has held, is let go of in
+ * every case and goes when this succeeds; the answer waits for its end, when nobody uses the old
+ * memory or goes by the old rights any more. 0, CTL_LATER or -errno.
  */
 static int
 reg_finish(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces,
-	const struct mr_seg *segs, uint32_t num, void *lane)
+	const struct mr_desc *desc, struct ctl_elem e)
 {
-	int err = mr_enter(c, mr, MR_TYPE_REGION, segs, num, lane);
+	int err = ctl_mr_enter(c, mr, desc);
 
-	if (replaces != NULL)
-		replaces->o.refs--;
-	if (err == 0 && replaces != NULL) {
-		err = rereg_kill(replaces);
-		if (err < 0)
-			ctl_mr_destroy(&mr->o); /* it frees itself, later */
+	if (err == 0)
+		reg_reply(mr, ctl_elem_rep(e));
+	if (replaces == NULL)
+		return err;
+	replaces->o.refs--;
+	if (err < 0)
+		return err;
+	err = mr_begin_kill(replaces);
+	if (err < 0) {
+		ctl_mr_destroy(&mr->o); /* it frees itself, later */
+		return err;
 	}
-	return err;
+	replaces->rereg = e;
+	return CTL_LATER;
 }
 
 /* ---- foreign memory ---------- */
@@ -170,15 +180,15 @@ reg_step(struct ctl_job *j)
 static int
 reg_foreign(struct ctl_client *c, struct reg_job *r)
 {
-	const struct mr_seg *segs;
-	uint32_t num;
+	bool foreign = mapmem_has_foreign(r->map);
+	struct mr_desc desc = reg_desc(r->mr);
 	int err;
 
-	r->mr->how = mapmem_has_foreign(r->map) ? RING_MR_COPIED : RING_MR_MAPPED;
-	segs = mapmem_segs(r->map, &num);
-	err = reg_finish(c, r->mr, r->replaces, segs, num,
-		mapmem_has_foreign(r->map) ? c->lane : NULL);
-	if (err == 0 || r->mr->o.client != NULL) {
+	r->mr->how = foreign ? RING_MR_COPIED : RING_MR_MAPPED;
+	desc.segs = mapmem_segs(r->map, &desc.num_segs);
+	desc.lane = foreign ? c->lane : NULL;
+	err = reg_finish(c, r->mr, r->replaces, &desc, r->e);
+	if (r->mr->o.client != NULL) {
 		r->mr->map = r->map; /* its mappings live as long as the region */
 		mapmem_set_owner(r->map, r->mr);
 		r->map = NULL;
@@ -224,9 +234,7 @@ reg_enter(struct ctl_client *c, struct reg_job *r)
 		r->status = reg_foreign(c, r);
 	else if (r->replaces != NULL)
 		r->replaces->o.refs--;
-	if (r->status == 0)
-		reg_reply(r->mr, ctl_elem_rep(r->e));
-	else if (r->mr->o.client == NULL)
+	if (r->mr->o.client == NULL)
 		free(r->mr);
 }
 
@@ -251,7 +259,8 @@ reg_done(struct worker_device *d, struct ctl_job *j)
 			"context %u: memory of process %d cannot be opened as uid %u: it is "
 			"privileged, not dumpable, or Yama wants prctl(PR_SET_PTRACER)",
 			c->id, (int)c->pid, (unsigned int)c->uid);
-	ctl_elem_done(r->e, err);
+	if (err != CTL_LATER)
+		ctl_elem_done(r->e, err);
 	ctl_client_reap(c);
 	free(r);
 }
@@ -265,6 +274,7 @@ reg_submit(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, str
 		.pidfd = c->pidfd,
 		.uid = c->uid,
 		.write = write,
+		.on_demand = (mr->access & MR_ON_DEMAND) != 0,
 		.addr = mr->addr,
 		.len = mr->length,
 		.used = &c->user->mapped,
@@ -328,12 +338,24 @@ reg_room(const struct ctl_client *c)
 	return ctl_obj_room(c, CTL_MR);
 }
 
+/*
+ * Whether what the client may register it for can be kept: no memory here outlives the power, so
+ * that nothing is persistent.
+ */
+static int
+reg_access(uint32_t access)
+{
+	if (!mr_access_valid(access))
+		return -EINVAL;
+	return (access & MR_FLUSH_PERSISTENT) != 0 ? -EOPNOTSUPP : 0;
+}
+
 /* Takes the region over in every case. 0, -errno or CTL_LATER. */
 static int
-reg_start(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, struct ctl_elem e,
-	void *rep)
+reg_start(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, struct ctl_elem e)
 {
 	struct mr_seg seg = {.length = mr->length, .kind = MR_SEG_DIRECT};
+	struct mr_desc desc = reg_desc(mr);
 	int err = reg_room(c);
 
 	if (err < 0) {
@@ -347,10 +369,12 @@ reg_start(struct ctl_client *c, struct ctl_mr *mr, struct ctl_mr *replaces, stru
 		err = reg_submit(c, mr, replaces, e);
 	} else {
 		mr->how = RING_MR_ARENA;
-		err = reg_finish(c, mr, replaces, &seg, 1, NULL);
-		if (err == 0)
-			reg_reply(mr, rep);
-		return err == 0 || mr->o.client != NULL ? err : (free(mr), err);
+		desc.segs = &seg;
+		desc.num_segs = 1;
+		err = reg_finish(c, mr, replaces, &desc, e);
+		if (mr->o.client == NULL)
+			free(mr);
+		return err;
 	}
 	if (err < 0) {
 		if (replaces != NULL)
@@ -366,10 +390,14 @@ ctl_op_reg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem 
 	const struct ring_ctrl_reg_mr_req *r = req;
 	struct ctl_pd *pd = ctl_obj_find(c, CTL_PD, r->pd);
 	struct ctl_mr *mr;
+	int err;
 
-	if (pd == NULL || r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0 ||
-		!mr_access_valid(r->access))
+	(void)rep;
+	if (pd == NULL || r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0)
 		return -EINVAL;
+	err = reg_access(r->access);
+	if (err < 0)
+		return err;
 	if (r->flags & RING_MR_REMAP)
 		return -EOPNOTSUPP;
 	if (r->length == 0 && (r->access & MR_ON_DEMAND))
@@ -379,15 +407,37 @@ ctl_op_reg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem 
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
+	mr->type = MR_TYPE_REGION;
 	mr->pd = pd;
 	mr->access = r->access;
 	mr->addr = r->addr;
 	mr->length = r->length;
 	mr->iova = r->iova;
-	return reg_start(c, mr, NULL, e, rep);
+	return reg_start(c, mr, NULL, e);
 }
 
 #define REREG_ALL (RING_REREG_TRANSLATION | RING_REREG_PD | RING_REREG_ACCESS)
+
+/* What the region will be: as it was, but for what the request names. */
+static int
+rereg_fill(struct ctl_client *c, const struct ring_ctrl_rereg_mr_req *r, const struct ctl_mr *old,
+	struct ctl_mr *mr)
+{
+	mr->type = MR_TYPE_REGION;
+	mr->pd = (r->what & RING_REREG_PD) ? ctl_obj_find(c, CTL_PD, r->pd) : old->pd;
+	mr->access = (r->what & RING_REREG_ACCESS) ? r->access : old->access;
+	mr->addr = old->addr;
+	mr->length = old->length;
+	mr->iova = old->iova;
+	if (r->what & RING_REREG_TRANSLATION) {
+		mr->addr = r->addr;
+		mr->length = r->length;
+		mr->iova = r->iova;
+	}
+	if (mr->pd == NULL || !range_ok(mr->addr, mr->length, mr->iova, mr->access))
+		return -EINVAL;
+	return reg_access(mr->access);
+}
 
 int
 ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
@@ -395,8 +445,10 @@ ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 	const struct ring_ctrl_rereg_mr_req *r = req;
 	struct ctl_mr *old = ctl_obj_find(c, CTL_MR, r->lkey);
 	struct ctl_mr *mr;
+	int err;
 
-	if (old == NULL || old->window || r->what == 0 || (r->what & ~(uint32_t)REREG_ALL) != 0 ||
+	(void)rep;
+	if (old == NULL || old->type != MR_TYPE_REGION || r->what == 0 || (r->what & ~(uint32_t)REREG_ALL) != 0 ||
 		r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0)
 		return -EINVAL;
 	if (r->flags & RING_MR_REMAP)
@@ -408,22 +460,12 @@ ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
-	mr->pd = (r->what & RING_REREG_PD) ? ctl_obj_find(c, CTL_PD, r->pd) : old->pd;
-	mr->access = (r->what & RING_REREG_ACCESS) ? r->access : old->access;
-	mr->addr = old->addr;
-	mr->length = old->length;
-	mr->iova = old->iova;
-	if (r->what & RING_REREG_TRANSLATION) {
-		mr->addr = r->addr;
-		mr->length = r->length;
-		mr->iova = r->iova;
-	}
-	if (mr->pd == NULL || !mr_access_valid(mr->access) ||
-		!range_ok(mr->addr, mr->length, mr->iova, mr->access)) {
+	err = rereg_fill(c, r, old, mr);
+	if (err < 0) {
 		free(mr);
-		return -EINVAL;
+		return err;
 	}
-	return reg_start(c, mr, old, e, rep);
+	return reg_start(c, mr, old, e);
 }
 
 /* ---- deregistration ---------- */
@@ -431,11 +473,15 @@ ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 static void
 mr_gone(struct ctl_mr *mr)
 {
+	struct ctl_elem rereg = mr->rereg;
+
 	if (mr->mem != NULL)
 		mr->mem->o.refs--;
 	mr->pd->o.refs--;
+	ctl_user_uncharge(mr->o.client->user, mr->charged);
 	ctl_obj_del(&mr->o, 0);
 	free(mr);
+	ctl_elem_done(rereg, 0);
 }
 
 static bool
@@ -496,12 +542,6 @@ mr_begin_kill(struct ctl_mr *mr)
 	return 0;
 }
 
-static int
-rereg_kill(struct ctl_mr *old)
-{
-	return mr_begin_kill(old);
-}
-
 void
 ctl_mr_destroy(struct ctl_obj *o)
 {
@@ -509,13 +549,14 @@ ctl_mr_destroy(struct ctl_obj *o)
 	mr_begin_kill((struct ctl_mr *)o);
 }
 
-static int
-dereg(struct ctl_client *c, const struct ring_ctrl_handle_req *r, struct ctl_elem e, bool window)
+int
+ctl_mr_dereg(struct ctl_client *c, const struct ring_ctrl_handle_req *r, struct ctl_elem e,
+	bool window)
 {
 	struct ctl_mr *mr = ctl_obj_find(c, CTL_MR, r->handle);
 	int err;
 
-	if (mr == NULL || r->reserved != 0 || mr->window != window)
+	if (mr == NULL || r->reserved != 0 || ctl_mr_is_window(mr) != window)
 		return -EINVAL;
 	if (mr->o.refs != 0)
 		return -EBUSY;
@@ -530,43 +571,7 @@ int
 ctl_op_dereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
 	(void)rep;
-	return dereg(c, req, e, false);
-}
-
-/* ---- windows ---------- */
-
-int
-ctl_op_alloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
-{
-	const struct ring_ctrl_alloc_mw_req *r = req;
-	struct ring_ctrl_alloc_mw_rep *p = rep;
-	struct ctl_pd *pd = ctl_obj_find(c, CTL_PD, r->pd);
-	struct ctl_mr *mr;
-	int err;
-
-	(void)e;
-	if (pd == NULL || (r->type != RING_MW_TYPE_1 && r->type != RING_MW_TYPE_2))
-		return -EINVAL;
-	mr = calloc(1, sizeof(*mr));
-	if (mr == NULL)
-		return -ENOMEM;
-	mr->pd = pd;
-	mr->window = true;
-	err = mr_enter(c, mr, r->type == RING_MW_TYPE_1 ? MR_TYPE_WINDOW_1 : MR_TYPE_WINDOW_2B,
-		NULL, 0, NULL);
-	if (err < 0) {
-		free(mr);
-		return err;
-	}
-	p->handle = p->rkey = ctl_obj_handle(&mr->o);
-	return 0;
-}
-
-int
-ctl_op_dealloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
-{
-	(void)rep;
-	return dereg(c, req, e, true);
+	return ctl_mr_dereg(c, req, e, false);
 }
 
 /* ---- truncated objects ---------- */

@@ -571,8 +571,8 @@ struct ctl_mr {
 	struct ctl_obj o; /* refs: none; windows are counted by the key table */
 	struct ctl_pd *pd;
 	struct ctl_grace grace;
-	bool window;
-	uint8_t how; /* enum ring_mr_how */
+	uint8_t type; /* enum mr_type */
+	uint8_t how;  /* enum ring_mr_how */
 	uint32_t access;
 	uint64_t addr, length, iova;
 	struct ctl_mem *mem;
@@ -580,7 +580,20 @@ struct ctl_mr {
 	struct mapmem *map; /* foreign memory */
 	struct ctl_job unmap;
 	bool killed; /* its memory is gone; deregistration is still to come */
+	uint64_t charged;      /* bytes, for its runs */
+	struct ctl_elem rereg; /* answered when it is gone: a REREG_MR that replaced it */
 };
+
+static inline bool
+ctl_mr_is_window(const struct ctl_mr *mr)
+{
+	return mr->type != MR_TYPE_REGION && mr->type != MR_TYPE_FAST_REG;
+}
+/** Enter a key for mr->pd: its PD, owner and context are filled in here. 0 or -errno. */
+int ctl_mr_enter(struct ctl_client *c, struct ctl_mr *mr, const struct mr_desc *what);
+/** DEREG_MR, DEALLOC_MW. */
+int ctl_mr_dereg(struct ctl_client *c, const struct ring_ctrl_handle_req *r, struct ctl_elem e,
+	bool window);
 
 struct ctl_qp_op;
 struct ctl_qp {
@@ -731,6 +744,7 @@ int ctl_op_free_mem(struct ctl_client *c, const void *req, void *rep, struct ctl
 int ctl_op_reg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_dereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_alloc_fast_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_alloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_dealloc_mw(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_export(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);

@@ -126,13 +126,20 @@ fill_mr(struct show *s, struct ctl_obj *o)
 		[RING_MR_MAPPED] = "mapped",
 		[RING_MR_COPIED] = "copied",
 	};
+	static const char *const type[] = {
+		[MR_TYPE_REGION] = "region",
+		[MR_TYPE_WINDOW_1] = "window",
+		[MR_TYPE_WINDOW_2A] = "window 2a",
+		[MR_TYPE_WINDOW_2B] = "window 2b",
+		[MR_TYPE_FAST_REG] = "fast",
+	};
 	const struct ctl_mr *m = (const struct ctl_mr *)o;
 
 	/* The secret part of the key is of no use to an operator. */
 	num(s, "index", ctl_obj_handle(o) >> 8);
 	num(s, "pd", ctl_obj_handle(&m->pd->o));
-	str(s, "type", m->window ? "window" : "region");
-	if (m->window)
+	str(s, "type", type[m->type]);
+	if (m->type != MR_TYPE_REGION)
 		return;
 	num(s, "address", m->addr);
 	num(s, "length", m->length);

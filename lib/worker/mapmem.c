@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A client's memory as segments: what is found (mapmem_look.c) is mapped here where it can be, and
- * made present; the rest is for the copiers.
+ * made present; the rest is for the copiers. On demand nothing is looked for: a page is there when
+ * a copier asks for it, or that access fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,22 +43,6 @@ struct mapmem {
 	bool foreign;
 	void *owner;
 };
-
-struct mapmem *
-mapmem_new(const struct mapmem_req *r)
-{
-	struct mapmem *m = calloc(1, sizeof(*m));
-
-	if (m == NULL)
-		return NULL;
-	m->r = *r;
-	m->look = mapmem_look_new(&m->r);
-	if (m->look == NULL) {
-		free(m);
-		return NULL;
-	}
-	return m;
-}
 
 /* ---- shares ---------- */
 
@@ -254,6 +239,28 @@ seg_add(struct mapmem *m, uint64_t start, uint64_t end, uint8_t *ptr)
 	};
 	m->foreign |= ptr == NULL;
 	return 0;
+}
+
+struct mapmem *
+mapmem_new(const struct mapmem_req *r)
+{
+	struct mapmem *m = calloc(1, sizeof(*m));
+
+	if (m == NULL)
+		return NULL;
+	m->r = *r;
+	if (r->on_demand) {
+		if (seg_add(m, r->addr, r->addr + r->len, NULL) == 0)
+			return m;
+		free(m);
+		return NULL;
+	}
+	m->look = mapmem_look_new(&m->r);
+	if (m->look == NULL) {
+		free(m);
+		return NULL;
+	}
+	return m;
 }
 
 /* Map what is of the region in that mapping of the client's; NULL: by copiers then. */

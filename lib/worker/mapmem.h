@@ -40,6 +40,7 @@ struct mapmem_req {
 	int pidfd; /* the caller's, open all the time */
 	uid_t uid;
 	bool write;
+	bool on_demand; /* looked at only when it is accessed: all of it is for the copiers */
 	uint64_t addr, len;
 	_Atomic uint64_t *used; /* bytes mapped and locked for that uid; outlives the mapmem */
 	uint64_t quota;		/* of those */

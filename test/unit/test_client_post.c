@@ -132,6 +132,7 @@ START_TEST(send__operations_not_there)
 	static const uint32_t optional[] = {RNIC_WR_BIND_MW, RNIC_WR_FAST_REG, RNIC_WR_FLUSH,
 		RNIC_WR_ATOMIC_WRITE};
 	const struct rnic_send_wr *bad;
+	struct rnic_mr mr = {.lkey = 1};
 	struct rnic_mw *mw;
 
 	fake_lacks = UINT64_MAX;
@@ -143,6 +144,8 @@ START_TEST(send__operations_not_there)
 	for (uint32_t i = 0; i < 4; i++) {
 		two.opcode = optional[i];
 		two.wr.bind_mw.mw = mw;
+		two.wr.bind_mw.mr = &mr;
+		two.wr.bind_mw.length = 1;
 		ck_assert_int_eq(rnic_post_send(s.qp, &wr, &bad), -EOPNOTSUPP);
 		ck_assert_ptr_eq(bad, &two);
 		ck_assert_uint_eq(atomic_load(&s.f->qp[0].client->sq_tail), i + 1);

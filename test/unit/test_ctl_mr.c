@@ -215,7 +215,11 @@ START_TEST(windows)
 	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MW, &req, &rep), 0);
 	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEREG_MR, rep.handle), -EINVAL);
 	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEALLOC_MW, rep.handle), 0);
-	req.type = 3;
+	req.type = RING_MW_TYPE_2A;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MW, &req, &rep), 0);
+	req.type = 4;
+	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MW, &req, &rep), -EINVAL);
+	req.type = 0;
 	ck_assert_int_eq(fx_call(&cl, RING_CTRL_ALLOC_MW, &req, &rep), -EINVAL);
 }
 END_TEST
