@@ -718,8 +718,8 @@ rnic_post_recv(struct rnic_qp *qp, const struct rnic_recv_wr *wr, const struct r
 int rnic_post_srq_recv(
 	struct rnic_srq *srq, const struct rnic_recv_wr *wr, const struct rnic_recv_wr **bad);
 /**
- * Bind a type 1 window anew, or with length 0 to nothing: posts the request, and mw->rkey is the new
- * key. One bind of a window at a time: on another QP only when the one before has completed.
+ * Bind a type 1 window anew, or with length 0 to nothing: posts the request, and mw->rkey is the
+ * new key. One bind of a window at a time: on another QP only when the one before has completed.
  */
 int rnic_bind_mw(struct rnic_qp *qp, struct rnic_mw *mw, const struct rnic_send_wr *bind);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Keys that workers end by themselves: invalidation, and the count of windows that a region
- * carries. How they come to be valid is mr_bind.c's and mr_fast.c's. A key leaves VALID by compare-and-swap, so of an invalidation and a deregistration
- * that meet exactly one does what follows from it.
+ * carries. How they come to be valid is mr_bind.c's and mr_fast.c's. A key leaves VALID by
+ * compare-and-swap, so of an invalidation and a deregistration that meet exactly one does what
+ * follows from it.
  */
 #include "mr_table_priv.h"
 

@@ -448,8 +448,9 @@ ctl_op_rereg_mr(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 	int err;
 
 	(void)rep;
-	if (old == NULL || old->type != MR_TYPE_REGION || r->what == 0 || (r->what & ~(uint32_t)REREG_ALL) != 0 ||
-		r->reserved != 0 || (r->flags & ~RING_MR_REMAP) != 0)
+	if (old == NULL || old->type != MR_TYPE_REGION || r->what == 0 ||
+		(r->what & ~(uint32_t)REREG_ALL) != 0 || r->reserved != 0 ||
+		(r->flags & ~RING_MR_REMAP) != 0)
 		return -EINVAL;
 	if (r->flags & RING_MR_REMAP)
 		return -EOPNOTSUPP;

@@ -55,7 +55,8 @@ START_TEST(bind__opens_its_bytes)
 
 	ck_assert_int_eq(bind(x.t, &b), MR_OK);
 	ck_assert_uint_eq(bound(&x, x.region), 1);
-	ck_assert_int_eq(mr_check(x.t, b.new_key, PD, QPN, 0x1010, 8, MR_REMOTE_WRITE, &ref), MR_OK);
+	ck_assert_int_eq(
+		mr_check(x.t, b.new_key, PD, QPN, 0x1010, 8, MR_REMOTE_WRITE, &ref), MR_OK);
 	ck_assert_ptr_eq(ref.ptr, bytes + 16);
 	ck_assert_ptr_eq(mr_under(&ref, 0), mr_slot(x.t, x.region));
 	ck_assert_int_eq(fix_check(x.t, b.new_key, 0x100f, 1, MR_REMOTE_READ), MR_BAD_RANGE);
