@@ -67,8 +67,8 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->node_guid = p->sys_image_guid = guid_of(c->dev->port[0].mac);
 	p->device_cap_flags = CAP_CURR_QP_STATE_MOD | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID |
 		CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE | CAP_MEM_WINDOW |
-		CAP_MEM_MGT_EXTENSIONS | CAP_MEM_WINDOW_TYPE_2B | CAP_ON_DEMAND_PAGING | CAP_FLUSH_GLOBAL |
-		CAP_ATOMIC_WRITE; /* no memory is persistent */
+		CAP_MEM_MGT_EXTENSIONS | CAP_MEM_WINDOW_TYPE_2B | CAP_ON_DEMAND_PAGING |
+		CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE; /* no memory is persistent */
 	p->max_mr_size = UINT64_C(1) << 48;
 	p->page_size_cap = UINT64_C(0xfffff000);
 	p->completion_timestamp_mask = UINT64_MAX;

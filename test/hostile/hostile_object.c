@@ -142,7 +142,7 @@ object_batch(struct hostile *t)
 						 : 1 + hostile_below(t, info->max_count);
 
 		if (op == RING_CTRL_RESOLVE || op == RING_CTRL_CREATE_AH) {
-			/* each waits for a neighbour that is not there, one message after another */
+			/* each waits for a neighbour that is not there, one after another */
 			if (++waits > 2)
 				continue;
 			n = n > 8 ? 8 : n;
