@@ -440,6 +440,67 @@ cm_accepted(struct cm_fix *f)
 	return c;
 }
 
+/** A connection in this state (no SIDR), all that led there taken. */
+static inline struct roce_cm_conn *
+cm_at(struct cm_fix *f, enum roce_cm_state state)
+{
+	struct roce_cm_conn *c = NULL;
+	struct roce_cm_msg m;
+
+	switch (state) {
+	case ROCE_CM_REQ_SENT: return cm_connecting(f);
+	case ROCE_CM_REP_RCVD: return cm_replied(f);
+	case ROCE_CM_REQ_RCVD: return cm_requested(f);
+	case ROCE_CM_REP_SENT: return cm_accepting(f);
+	case ROCE_CM_ESTABLISHED: return cm_accepted(f);
+	case ROCE_CM_MRA_REQ_RCVD:
+	case ROCE_CM_MRA_REP_RCVD:
+		c = state == ROCE_CM_MRA_REQ_RCVD ? cm_connecting(f) : cm_accepting(f);
+		m = cm_msg(ROCE_CM_MRA, c->local_id);
+		m.mra.about = state == ROCE_CM_MRA_REP_RCVD;
+		m.mra.timeout = 21;
+		cm_in_mad(f, &m);
+		cm_told(f, ROCE_CM_EV_MRA);
+		return c;
+	case ROCE_CM_MRA_REP_SENT:
+	case ROCE_CM_MRA_REQ_SENT:
+		c = state == ROCE_CM_MRA_REP_SENT ? cm_replied(f) : cm_requested(f);
+		ck_assert_int_eq(roce_cm_mra(c, 21, NULL, 0, f->now), 0);
+		cm_sent(f, ROCE_CM_MRA);
+		return c;
+	case ROCE_CM_DREQ_SENT:
+	case ROCE_CM_TIMEWAIT:
+		c = cm_accepted(f);
+		ck_assert_int_eq(roce_cm_disconnect(c, NULL, 0, f->now), 0);
+		cm_sent(f, ROCE_CM_DREQ);
+		if (state == ROCE_CM_DREQ_SENT)
+			return c;
+		m = cm_msg(ROCE_CM_DREP, c->local_id);
+		cm_in_mad(f, &m);
+		cm_told(f, ROCE_CM_EV_DISCONNECTED);
+		return c;
+	case ROCE_CM_IDLE:
+		c = cm_requested(f);
+		ck_assert_int_eq(roce_cm_reject(c, 28, NULL, 0, NULL, 0, f->now), 0);
+		cm_sent(f, ROCE_CM_REJ);
+		return c;
+	default: ck_abort_msg("no such state");
+	}
+}
+
+#define CM_FIRST_STATE ROCE_CM_IDLE
+#define CM_LAST_STATE ROCE_CM_TIMEWAIT /* DREQ_RCVD is within a callback only */
+
+/** Let go of it whatever it is, and of all that this brings. */
+static inline void
+cm_let_go(struct cm_fix *f, struct roce_cm_conn *c)
+{
+	roce_cm_conn_free(c, f->now);
+	cm_pass(f, 500 * CM_SEC);
+	f->out_tail = f->out_head;
+	ck_assert_uint_eq(f->told_head, f->told_tail);
+}
+
 static inline void
 cm_state_is(const struct roce_cm_conn *c, enum roce_cm_state s)
 {
