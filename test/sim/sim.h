@@ -28,7 +28,7 @@
 #define SIM_EPS 64
 #define SIM_OPS 128	 /* send requests of an endpoint under way; a power of two */
 #define SIM_RECVS 128	 /* receive requests */
-#define SIM_KEYS 6	 /* memory keys of an endpoint */
+#define SIM_KEYS 10	 /* memory keys of an endpoint */
 #define SIM_BLOCK 64	 /* granule of local memory */
 #define SIM_WORDS 64	 /* atomic words at the beginning of PART_TGT */
 #define SIM_MAX_LEN (1u << 20)
@@ -137,13 +137,17 @@ bool sim_wire_room(const struct sim *s, unsigned int src);
 
 enum sim_part { PART_SRC, PART_SINK, PART_RCV, PART_TGT, PARTS };
 
-enum sim_key_kind { KEY_DIRECT, KEY_PIECES, KEY_FOREIGN, KEY_MIXED, KEY_WINDOW };
+/* From KEY_WINDOW on they are bound, and ended, by work requests. */
+enum sim_key_kind { KEY_DIRECT, KEY_PIECES, KEY_FOREIGN, KEY_MIXED, KEY_WINDOW, KEY_FAST };
+#define SIM_LIST 8 /* elements of a fast registration's list */
 
 struct sim_key {
 	uint32_t key;
 	uint32_t access;
 	uint64_t iova;
 	uint8_t kind; /* enum sim_key_kind */
+	uint8_t type; /* enum mr_type of those that are bound */
+	bool busy;    /* a request that binds or ends it is under way */
 	bool alive;   /* may be named by new requests */
 	bool killed;  /* registered still, being taken away */
 	bool gone;    /* invalidated: naming it must fail */
@@ -184,7 +188,10 @@ struct sim_op {
 	uint64_t swap, compare_add;
 	uint64_t original; /* atomics: expected */
 	uint8_t *expect;   /* READ: expected */
-	struct sim_key *inval; /* window that it ends */
+	struct sim_key *inval; /* window or fast registration that it ends */
+	struct sim_key *binds; /* that it binds */
+	uint64_t new_iova;     /* of that one, then */
+	uint32_t flush;	       /* FLUSH: as the request has it */
 	struct sim_range range[RING_MAX_SGE];
 };
 
@@ -253,6 +260,9 @@ struct sim_ep {
 	uint32_t part_size, mem_size;
 	struct sim_key key[SIM_KEYS];
 	uint32_t num_keys;
+	struct ring_sge list[SIM_LIST]; /* of the fast registration under way */
+	uint32_t list_key;
+	bool list_busy;
 	uint64_t io_last; /* lane order */
 	/* The application. */
 	struct rng rng;
@@ -402,7 +412,13 @@ struct sim_key *sim_key_pick(struct sim_ep *ep, uint32_t access);
 /** Take a key away under traffic, or finish taking it away. */
 void sim_keys_disturb(struct sim_ep *ep);
 /** Bind a window of ep's memory to its QP; NULL: no room for one. */
-struct sim_key *sim_key_window(struct sim_ep *ep);
+/** A key that a request may bind now: made if there is room; NULL: none. */
+struct sim_key *sim_key_unbound(struct sim_ep *ep);
+/** One that a request may end now, of a type that may be; NULL: none. */
+struct sim_key *sim_key_bound(struct sim_ep *ep);
+const struct sim_key *sim_key_of(const struct sim_ep *ep, uint32_t key);
+/** A region that stays, for what is bound to lie on. */
+const struct sim_key *sim_key_below(struct sim_ep *ep);
 
 /* sim_life.c */
 /** Move a connection on; the earliest time that it wants to be looked at again. */

@@ -15,6 +15,7 @@ struct draft {
 	struct ring_sge sge[RING_MAX_SGE];
 	uint8_t data[RING_MAX_INLINE];
 	uint32_t inline_len;
+	uint32_t below, access; /* of a bind */
 };
 
 static uint8_t
@@ -25,6 +26,7 @@ draw_opcode(struct sim_ep *ep)
 		RING_WR_RDMA_WRITE, RING_WR_RDMA_WRITE, RING_WR_RDMA_WRITE, RING_WR_RDMA_WRITE,
 		RING_WR_RDMA_WRITE_WITH_IMM, RING_WR_RDMA_READ, RING_WR_RDMA_READ,
 		RING_WR_RDMA_READ, RING_WR_ATOMIC_CMP_AND_SWP, RING_WR_ATOMIC_FETCH_AND_ADD,
+		RING_WR_ATOMIC_WRITE, RING_WR_FLUSH,
 	};
 
 	return often[rng_below(&ep->rng, sizeof(often))];
@@ -250,17 +252,103 @@ draft_atomic(struct sim_ep *ep, struct draft *d)
 	return true;
 }
 
-/** End a window: by the peer's SEND, or a local invalidate. */
+/** One of the words that atomics are done on. */
+static bool
+draft_atomic_write(struct sim_ep *ep, struct draft *d)
+{
+	struct sim_op *op = &d->op;
+	const struct sim_key *k = sim_key_pick(ep->peer, MR_REMOTE_WRITE);
+
+	op->len = 8;
+	if (k == NULL || !draft_payload(ep, d))
+		return false;
+	if (!(op->flags & RING_WR_INLINE) && op->num != 1)
+		return false;
+	op->target = PART_TGT * ep->peer->part_size + 8 * rng_below(&ep->rng, SIM_WORDS);
+	op->raddr = k->iova + op->target;
+	op->rkey = k->key;
+	op->has_target = true;
+	return true;
+}
+
+static bool
+draft_flush(struct sim_ep *ep, struct draft *d)
+{
+	struct sim_op *op = &d->op;
+	const struct sim_key *k = sim_key_pick(ep->peer, MR_FLUSH_GLOBAL);
+
+	if (k == NULL)
+		return false;
+	op->len = draw_len(ep, ep->peer->mem_size);
+	op->target = rng_below(&ep->rng, ep->peer->mem_size - op->len + 1);
+	op->raddr = k->iova + op->target;
+	op->rkey = k->key;
+	op->flush = 1;
+	if (rng_below(&ep->rng, 4) == 0) { /* all of it */
+		op->flush |= 1 << 4;
+		op->raddr = rng_u64(&ep->rng);
+	}
+	return true;
+}
+
+/** All of a region below it, at an address of its own where it may have one. */
+static bool
+draft_bind(struct sim_ep *ep, struct draft *d)
+{
+	struct sim_op *op = &d->op;
+	const struct sim_key *below = sim_key_below(ep);
+	struct sim_key *k = sim_key_unbound(ep);
+	uint32_t access;
+
+	if (k == NULL || (k->kind == KEY_FAST && ep->list_busy))
+		return false;
+	op->opcode = k->kind == KEY_FAST ? RING_WR_FAST_REG : RING_WR_BIND_MW;
+	op->binds = k;
+	access = MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC | MR_FLUSH_GLOBAL;
+	op->new_iova = below->iova;
+	op->rkey = (k->key & ~0xffu) | rng_below(&ep->rng, 256);
+	if (k->type != MR_TYPE_WINDOW_1 && rng_below(&ep->rng, 4) == 0) {
+		access |= MR_ZERO_BASED;
+		op->new_iova = 0;
+	}
+	d->below = below->key;
+	d->access = access;
+	op->raddr = k->kind == KEY_FAST ? op->new_iova : below->iova;
+	k->busy = true;
+	k->alive = k->gone = false;
+	k->access = access & ~(uint32_t)MR_ZERO_BASED;
+	ep->list_busy |= k->kind == KEY_FAST;
+	return true;
+}
+
+/** Pieces of a region in their order, so that the new name is for all of the memory. */
+static uint32_t
+draw_list(struct sim_ep *ep, uint64_t iova, uint32_t lkey)
+{
+	uint32_t n = 0, off = 0;
+
+	while (off < ep->mem_size) {
+		uint32_t len = sim_between(&ep->rng, 8, ep->mem_size) & ~7u;
+
+		if (n == SIM_LIST - 1 || len > ep->mem_size - off)
+			len = ep->mem_size - off;
+		ep->list[n++] = (struct ring_sge){iova + off, len, lkey};
+		off += len;
+	}
+	return n;
+}
+
+/** End a key: by the peer's SEND, or a local invalidate. */
 static bool
 draft_invalidate(struct sim_ep *ep, struct draft *d)
 {
 	struct sim_op *op = &d->op;
 	bool local = rng_below(&ep->rng, 2);
 	struct sim_ep *owner = local ? ep : ep->peer;
-	struct sim_key *k = sim_key_window(owner);
+	struct sim_key *k = sim_key_bound(owner);
 
 	if (k == NULL)
-		return false;
+		return draft_bind(ep, d);
 	op->inval = k;
 	op->opcode = local ? RING_WR_LOCAL_INV : RING_WR_SEND_WITH_INV;
 	if (!local) {
@@ -270,6 +358,8 @@ draft_invalidate(struct sim_ep *ep, struct draft *d)
 			return false;
 		k->gone = true; /* for all that is posted behind it */
 	}
+	k->busy = true;
+	k->alive = false;
 	op->imm = k->key;
 	return true;
 }
@@ -280,7 +370,7 @@ draft_good(struct sim_ep *ep, struct draft *d)
 	struct sim_op *op = &d->op;
 
 	if (sim_chance(&ep->rng, ep->s->prof->inval))
-		return draft_invalidate(ep, d);
+		return rng_below(&ep->rng, 3) ? draft_invalidate(ep, d) : draft_bind(ep, d);
 	op->opcode = draw_opcode(ep);
 	switch (op->opcode) {
 	case RING_WR_RDMA_WRITE:
@@ -292,6 +382,10 @@ draft_good(struct sim_ep *ep, struct draft *d)
 	case RING_WR_ATOMIC_CMP_AND_SWP:
 	case RING_WR_ATOMIC_FETCH_AND_ADD:
 		return draft_atomic(ep, d);
+	case RING_WR_ATOMIC_WRITE:
+		return draft_atomic_write(ep, d);
+	case RING_WR_FLUSH:
+		return draft_flush(ep, d);
 	default:
 		return draft_message(ep, d);
 	}
@@ -426,14 +520,14 @@ draft_bad(struct sim_ep *ep, struct draft *d)
 	}
 }
 
-/** Name a window that has been invalidated. */
+/** Name a key that has been invalidated. */
 static bool
 draft_gone(struct sim_ep *ep, struct draft *d)
 {
 	for (uint32_t i = 0; i < ep->peer->num_keys; i++) {
 		const struct sim_key *k = &ep->peer->key[i];
 
-		if (k->kind != KEY_WINDOW || !k->gone)
+		if (k->kind < KEY_WINDOW || !k->gone)
 			continue;
 		d->op.opcode = RING_WR_RDMA_WRITE;
 		if (!draft_write(ep, d) || d->op.len == 0)
@@ -479,6 +573,7 @@ put_request(struct sim_ep *ep, struct draft *d)
 	struct ring_wqe *h = &d->head;
 	uint32_t more = op->num > RING_WQE_SGES ? op->num - RING_WQE_SGES : 0;
 	uint32_t first = d->inline_len < 32 ? d->inline_len : 32;
+	struct sim_key *k = op->binds;
 
 	*h = (struct ring_wqe){.opcode = op->opcode, .flags = op->flags,
 			       .num_slots = (uint8_t)op->slots, .num_sge = op->num,
@@ -492,6 +587,20 @@ put_request(struct sim_ep *ep, struct draft *d)
 		h->atomic.compare_add = op->compare_add;
 		h->atomic.swap = op->swap;
 		h->atomic.sge = d->sge[0];
+	} else if (op->opcode == RING_WR_BIND_MW) {
+		h->bind.length = ep->mem_size;
+		h->bind.mr_lkey = d->below;
+		h->bind.access = d->access;
+		h->bind.mw_key = k->key;
+	} else if (op->opcode == RING_WR_FAST_REG) {
+		h->fast_reg.length = ep->mem_size;
+		h->fast_reg.access = d->access | MR_LOCAL_WRITE;
+		h->fast_reg.list_lkey = ep->list_key;
+		h->fast_reg.list_addr = (uintptr_t)ep->list;
+		h->fast_reg.list_len = draw_list(ep, sim_key_of(ep, d->below)->iova, d->below);
+	} else if (op->opcode == RING_WR_FLUSH) {
+		h->flush_len = op->len;
+		h->flush = op->flush;
 	} else {
 		memcpy(h->sge, d->sge, (op->num - more) * sizeof(d->sge[0]));
 		put_bytes(&ep->sq, ep->sq.tail + 1, (const uint8_t *)&d->sge[RING_WQE_SGES],
@@ -509,7 +618,8 @@ model_request(struct sim_ep *ep, const struct sim_op *op)
 
 	if (!op->has_target || op->bad)
 		return;
-	if (op->opcode == RING_WR_RDMA_WRITE || op->opcode == RING_WR_RDMA_WRITE_WITH_IMM) {
+	if (op->opcode == RING_WR_RDMA_WRITE || op->opcode == RING_WR_RDMA_WRITE_WITH_IMM ||
+	    op->opcode == RING_WR_ATOMIC_WRITE) {
 		sim_pattern(op->seed, at, op->len);
 		return;
 	}
@@ -527,6 +637,14 @@ draft_release(struct sim_ep *ep, struct draft *d)
 	for (uint32_t i = 0; i < d->op.num; i++)
 		sim_free(ep, &d->op.range[i]);
 	free(d->op.expect);
+	if (d->op.inval) {
+		d->op.inval->alive = true;
+		d->op.inval->busy = d->op.inval->gone = false;
+	}
+	if (d->op.binds) { /* as unbound as it was; of type 1 the old binding is not used again */
+		d->op.binds->busy = false;
+		ep->list_busy &= d->op.binds->kind != KEY_FAST;
+	}
 }
 
 static bool

@@ -12,7 +12,7 @@
 
 #include "sim.h"
 
-#define RIGHTS (MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC)
+#define RIGHTS (MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC | MR_FLUSH_GLOBAL)
 
 static void *
 zalloc(size_t n)

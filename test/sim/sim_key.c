@@ -9,7 +9,9 @@
 
 #include "sim.h"
 
-#define ALL (MR_LOCAL_WRITE | MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC)
+#define REMOTE \
+	(MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC | MR_FLUSH_GLOBAL)
+#define ALL (MR_LOCAL_WRITE | REMOTE | MR_MW_BIND)
 #define MAX_PIECES 24
 
 /** Cut the memory into pieces, kinds in turn. */
@@ -77,12 +79,26 @@ key_make(struct sim_ep *ep, uint32_t access)
 	key_register(ep, k);
 }
 
+/** Where the lists of fast registrations lie: memory that no request of a peer names. */
+static void
+list_register(struct sim_ep *ep)
+{
+	const struct mr_seg seg = {.length = sizeof(ep->list), .ptr = (uint8_t *)ep->list};
+	const struct mr_desc d = {.type = MR_TYPE_REGION, .pd = ep->pd,
+				  .iova = (uintptr_t)ep->list, .length = sizeof(ep->list),
+				  .segs = &seg, .num_segs = 1, .owner = ep};
+
+	if (mr_register(ep->node->mrs, &d, &ep->list_key))
+		sim_fail(ep->s, "mr_register of a list");
+}
+
 void
 sim_keys_make(struct sim_ep *ep)
 {
 	uint32_t n = sim_between(&ep->rng, 1, 3);
 
 	ep->num_keys = 0;
+	list_register(ep);
 	for (uint32_t i = 0; i < n; i++)
 		key_make(ep, ALL);
 	key_make(ep, MR_LOCAL_WRITE); /* for requests that must fail */
@@ -109,15 +125,19 @@ key_drop(struct sim_ep *ep, struct sim_key *k)
 void
 sim_keys_drop(struct sim_ep *ep)
 {
+	struct sim_key list = {.key = ep->list_key};
+
 	while (ep->num_keys)
 		key_drop(ep, &ep->key[--ep->num_keys]); /* windows before their region */
+	key_drop(ep, &list);
 }
 
 void
 sim_windows_drop(struct sim_ep *ep)
 {
-	while (ep->key[ep->num_keys - 1].kind == KEY_WINDOW)
+	while (ep->key[ep->num_keys - 1].kind >= KEY_WINDOW)
 		key_drop(ep, &ep->key[--ep->num_keys]);
+	ep->list_busy = false;
 }
 
 /** A copier must not be at work on a key that is not busy. */
@@ -135,7 +155,7 @@ sim_keys_disturb(struct sim_ep *ep)
 {
 	struct sim_key *k = &ep->key[1];
 
-	if (k->access == MR_LOCAL_WRITE || k->kind == KEY_WINDOW)
+	if (k->access == MR_LOCAL_WRITE || k->kind >= KEY_WINDOW)
 		return;
 	if (k->killed) {
 		if (ep->node->steps == ep->killed_step || mr_busy(ep->node->mrs, k->key))
@@ -160,37 +180,85 @@ sim_keys_disturb(struct sim_ep *ep)
 	ep->kill_at = ep->s->now + rng_below(&ep->rng, 20000) * SIM_US;
 }
 
-/**
- * A bound window of type 2B, as a BIND_MW would leave it: all of the first region, through this
- * endpoint's QP. Nothing is in flight that names the new key, so the fields may be written.
- */
-struct sim_key *
-sim_key_window(struct sim_ep *ep)
-{
-	struct mr_desc d = {.type = MR_TYPE_WINDOW_2B, .pd = ep->pd, .owner = ep};
-	struct sim_key *k = &ep->key[ep->num_keys];
-	struct mr *mr, *parent = mr_slot(ep->node->mrs, ep->key[0].key);
+/* ---- bound by requests ---------- */
 
-	if (ep->num_keys == SIM_KEYS || !mr_bound_get(parent))
+/** Whether a request of the peer's is out that names it: it may come again, so the key stays. */
+static bool
+key_is_named(const struct sim_ep *ep, const struct sim_key *k)
+{
+	const struct sim_ep *peer = ep->peer;
+
+	for (uint32_t i = peer->op_head; i != peer->op_tail; i++)
+		if (peer->op[i % SIM_OPS].rkey == k->key)
+			return true;
+	return false;
+}
+
+static struct sim_key *
+key_unbound_new(struct sim_ep *ep)
+{
+	static const enum mr_type types[] = {MR_TYPE_WINDOW_1, MR_TYPE_WINDOW_2A,
+					     MR_TYPE_WINDOW_2B, MR_TYPE_FAST_REG};
+	struct mr_desc d = {.type = types[rng_below(&ep->rng, 4)], .pd = ep->pd, .owner = ep,
+			    .max_segs = SIM_LIST * MAX_PIECES};
+	struct sim_key *k = &ep->key[ep->num_keys];
+
+	if (ep->num_keys == SIM_KEYS)
 		return NULL;
-	*k = (struct sim_key){.access = MR_REMOTE_WRITE | MR_REMOTE_READ, .kind = KEY_WINDOW,
-			      .iova = ep->key[0].iova};
+	*k = (struct sim_key){.kind = d.type == MR_TYPE_FAST_REG ? KEY_FAST : KEY_WINDOW,
+			      .type = (uint8_t)d.type};
 	if (mr_register(ep->node->mrs, &d, &k->key))
-		sim_fail(ep->s, "mr_register of a window");
-	mr = mr_slot(ep->node->mrs, k->key);
-	mr->iova = k->iova;
-	mr->length = parent->length;
-	mr->base = parent->base;
-	mr->segs = parent->segs;
-	mr->lane = parent->lane;
-	mr->parent = parent;
-	mr->qpn = ep->qpn;
-	mr->pd_mask = mr->qpn_mask = UINT32_MAX;
-	atomic_store_explicit(&mr->word,
-			      mr_word(k->key, k->access, MR_TYPE_WINDOW_2B, MR_STATE_VALID),
-			      memory_order_release);
+		sim_fail(ep->s, "mr_register of a key to be bound");
 	ep->num_keys++;
 	return k;
+}
+
+struct sim_key *
+sim_key_unbound(struct sim_ep *ep)
+{
+	for (uint32_t i = 0; i < ep->num_keys; i++) {
+		struct sim_key *k = &ep->key[i];
+
+		if (k->kind < KEY_WINDOW || k->busy || rng_below(&ep->rng, 2) ||
+		    (k->alive && k->type != MR_TYPE_WINDOW_1) || key_is_named(ep, k))
+			continue;
+		return k;
+	}
+	return key_unbound_new(ep);
+}
+
+struct sim_key *
+sim_key_bound(struct sim_ep *ep)
+{
+	uint32_t at = rng_below(&ep->rng, ep->num_keys);
+
+	for (uint32_t i = 0; i < ep->num_keys; i++) {
+		struct sim_key *k = &ep->key[(at + i) % ep->num_keys];
+
+		if (k->kind >= KEY_WINDOW && k->alive && !k->busy &&
+		    k->type != MR_TYPE_WINDOW_1 && !key_is_named(ep, k))
+			return k;
+	}
+	return NULL;
+}
+
+/** The second is taken away now and then, the last lacks rights. */
+const struct sim_key *
+sim_key_below(struct sim_ep *ep)
+{
+	return ep->num_keys > 3 && ep->key[2].access == ALL && ep->key[2].kind < KEY_WINDOW &&
+			       rng_below(&ep->rng, 2)
+		       ? &ep->key[2]
+		       : &ep->key[0];
+}
+
+const struct sim_key *
+sim_key_of(const struct sim_ep *ep, uint32_t key)
+{
+	for (uint32_t i = 0; i < ep->num_keys; i++)
+		if (ep->key[i].key == key)
+			return &ep->key[i];
+	return NULL;
 }
 
 struct sim_key *
@@ -201,7 +269,10 @@ sim_key_pick(struct sim_ep *ep, uint32_t access)
 	for (uint32_t i = 0; i < ep->num_keys; i++) {
 		struct sim_key *k = &ep->key[(at + i) % ep->num_keys];
 
-		if (k->alive && (k->access & access) == access)
+		/* what is bound is for peers */
+		if (k->kind >= KEY_WINDOW && !(access & REMOTE))
+			continue;
+		if (k->alive && !k->busy && (k->access & access) == access)
 			return k;
 	}
 	return NULL;

@@ -167,6 +167,14 @@ wc_opcode(uint8_t opcode)
 		return RING_WC_FETCH_ADD;
 	case RING_WR_LOCAL_INV:
 		return RING_WC_LOCAL_INV;
+	case RING_WR_BIND_MW:
+		return RING_WC_BIND_MW;
+	case RING_WR_FAST_REG:
+		return RING_WC_FAST_REG;
+	case RING_WR_ATOMIC_WRITE:
+		return RING_WC_ATOMIC_WRITE;
+	case RING_WR_FLUSH:
+		return RING_WC_FLUSH;
 	default:
 		return RING_WC_SEND;
 	}
@@ -207,8 +215,17 @@ op_succeeded(struct sim_ep *ep, struct sim_op *op)
 			 op->index);
 	if (op->has_target && !op->unsure)
 		memset(ep->peer->taint + op->target, 0, op->len);
-	if (op->inval && op->opcode == RING_WR_LOCAL_INV)
+	if (op->inval) {
 		op->inval->gone = true;
+		op->inval->busy = false;
+	}
+	if (op->binds) {
+		op->binds->key = op->rkey;
+		op->binds->iova = op->new_iova;
+		op->binds->alive = true;
+		op->binds->busy = false;
+		ep->list_busy &= op->binds->kind != KEY_FAST;
+	}
 	check_result(ep, op);
 	ep->completed++;
 	ep->s->ops_done++;

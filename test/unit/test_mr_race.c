@@ -247,4 +247,191 @@ START_TEST(race__one_winner)
 }
 END_TEST
 
-UNIT_MAIN("mr_race", race__check_kill_release, race__one_winner)
+/* ---- binds ---------- */
+
+enum { WINDOWS = 4, BINDS = 300 };
+
+/* Quiescence in tokens, as roce_local.c goes by it: each worker tells the newest it has seen. */
+struct binder {
+	pthread_t thread;
+	struct bindings *b;
+	uint64_t seed;
+	_Alignas(64) _Atomic uint64_t seen;
+	unsigned int ok, bound, killed;
+};
+
+struct bindings {
+	struct mr_table *t;
+	_Atomic uint32_t keys[WINDOWS]; /* as last bound; hints */
+	uint32_t made[WINDOWS]; /* as registered; the control thread's */
+	uint32_t regions[2];
+	_Atomic uint64_t epoch;
+	_Atomic bool stop;
+	uint8_t bytes[2][BUFFER];
+	struct binder workers[WORKERS];
+};
+
+static void
+pass(struct binder *w)
+{
+	uint64_t now = atomic_load_explicit(&w->b->epoch, memory_order_seq_cst);
+
+	atomic_store_explicit(&w->seen, now, memory_order_release);
+}
+
+static bool
+passed(const struct bindings *b, uint64_t token)
+{
+	for (int i = 0; i < WORKERS; i++)
+		if (atomic_load_explicit(&b->workers[i].seen, memory_order_acquire) < token)
+			return false;
+	return true;
+}
+
+static uint64_t
+grace(struct bindings *b, uint32_t key)
+{
+	uint64_t token = mr_grace(b->t, key);
+
+	if (token == 0) {
+		token = atomic_fetch_add(&b->epoch, 1) + 1;
+		mr_grace_set(b->t, key, token);
+	}
+	return token == MR_GRACE_NONE ? 0 : token;
+}
+
+/* From turn to turn, as a worker does; the bytes differ in all that a binding has. */
+static void
+bind_turns(struct binder *w, struct rng *rng, int at)
+{
+	struct bindings *b = w->b;
+	uint32_t key = atomic_load_explicit(&b->keys[at], memory_order_relaxed);
+	int to = (int)rng_below(rng, 2);
+	struct mr_bind req = {.window = key, .new_key = (key & ~0xffu) | (key + 1) % 256,
+		.region = b->regions[to], .access = MR_REMOTE_WRITE, .addr = 0x1000 + 16 * to,
+		.length = 16, .pd = PD, .qpn = QPN};
+	uint64_t token;
+
+	if (mr_bind_begin(b->t, &req) != MR_OK)
+		return;
+	token = grace(b, key);
+	do {
+		pass(w);
+		sched_yield();
+	} while (!passed(b, token) || mr_claim_busy(b->t, key));
+	if (mr_bind_commit(b->t, &req) == MR_OK) {
+		w->bound++;
+		atomic_store_explicit(&b->keys[at], req.new_key, memory_order_relaxed);
+	} else {
+		w->killed++;
+	}
+}
+
+static void
+use_window(struct binder *w, struct rng *rng, uint32_t key)
+{
+	struct bindings *b = w->b;
+	struct mr_ref ref;
+	struct mr *under;
+	int in = 0;
+
+	for (; in < 2; in++)
+		if (mr_check(b->t, key, PD, QPN, 0x1000 + 16 * (uint64_t)in, 8, MR_REMOTE_WRITE,
+			    &ref) == MR_OK)
+			break;
+	if (in == 2)
+		return;
+	w->ok++;
+	if (ref.ptr != b->bytes[in] + 16 * in || ref.offset != 16 * (uint64_t)in)
+		abort();
+	under = mr_under(&ref, 0);
+	if (under != mr_slot(b->t, b->regions[in]))
+		abort();
+	if (rng_below(rng, 4) == 0) {
+		mr_hold(ref.mr, under);
+		pass(w);
+		ref.ptr[w - b->workers] = 1;
+		mr_unhold(ref.mr, under);
+	}
+}
+
+static void *
+binder_main(void *arg)
+{
+	struct binder *w = arg;
+	struct rng rng;
+
+	rng_seed(&rng, w->seed);
+	while (!atomic_load_explicit(&w->b->stop, memory_order_relaxed)) {
+		int at = (int)rng_below(&rng, WINDOWS);
+
+		if (rng_below(&rng, 4) == 0)
+			bind_turns(w, &rng, at);
+		else
+			use_window(w, &rng,
+				atomic_load_explicit(&w->b->keys[at], memory_order_relaxed));
+		pass(w);
+	}
+	atomic_store_explicit(&w->seen, UINT64_MAX, memory_order_release);
+	return NULL;
+}
+
+static void
+window_away(struct bindings *b, uint32_t key)
+{
+	uint64_t token;
+
+	FIX_REQUIRE(mr_kill(b->t, key) == 0);
+	token = atomic_fetch_add(&b->epoch, 1) + 1;
+	while (!passed(b, token))
+		sched_yield();
+	while (mr_release(b->t, key) == NULL)
+		sched_yield();
+}
+
+/*
+ * Workers bind windows of type 1 anew while others use them and the control thread takes them away
+ * and makes others: nobody meets half a binding, and the regions' counts come out even.
+ */
+START_TEST(race__bind)
+{
+	static struct bindings b;
+	struct rng rng;
+
+	rng_seed(&rng, 5);
+	b.t = fix_table(16);
+	for (int i = 0; i < 2; i++)
+		b.regions[i] = fix_region(b.t, 0x1000, BUFFER, ALL_RIGHTS, b.bytes[i]);
+	for (int i = 0; i < WINDOWS; i++)
+		b.keys[i] = b.made[i] = fix_free_key(b.t, MR_TYPE_WINDOW_1);
+	for (int i = 0; i < WORKERS; i++) {
+		b.workers[i].b = &b;
+		b.workers[i].seed = (uint64_t)i + 1;
+		ck_assert_int_eq(pthread_create(&b.workers[i].thread, NULL, binder_main,
+					 &b.workers[i]), 0);
+	}
+	for (int round = 0; round < BINDS; round++) {
+		int at = (int)rng_below(&rng, WINDOWS);
+
+		window_away(&b, b.made[at]);
+		b.made[at] = fix_free_key(b.t, MR_TYPE_WINDOW_1);
+		atomic_store_explicit(&b.keys[at], b.made[at], memory_order_relaxed);
+		for (int i = 0; i < 20; i++)
+			sched_yield();
+	}
+	atomic_store(&b.stop, true);
+	for (int i = 0; i < WORKERS; i++) {
+		ck_assert_int_eq(pthread_join(b.workers[i].thread, NULL), 0);
+		ck_assert_uint_gt(b.workers[i].bound, 0);
+		ck_assert_uint_gt(b.workers[i].ok, 0);
+	}
+	for (int i = 0; i < WINDOWS; i++)
+		fix_deregister(b.t, b.made[i]);
+	for (int i = 0; i < 2; i++)
+		fix_deregister(b.t, b.regions[i]);
+	ck_assert_uint_eq(mr_table_count(b.t), 0);
+	mr_table_free(b.t);
+}
+END_TEST
+
+UNIT_MAIN("mr_race", race__check_kill_release, race__one_winner, race__bind)

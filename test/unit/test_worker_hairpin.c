@@ -99,7 +99,7 @@ make_mr(struct end *e)
 {
 	struct mr_seg seg = {.length = BYTES, .kind = MR_SEG_DIRECT};
 	struct mr_desc d = {.type = MR_TYPE_REGION, .pd = PD, .length = BYTES, .segs = &seg,
-			    .num_segs = 1, .access = MR_LOCAL_WRITE | MR_REMOTE_WRITE};
+			    .num_segs = 1, .access = MR_LOCAL_WRITE | MR_REMOTE_WRITE | MR_MW_BIND};
 
 	e->buf = fx_alloc(BYTES);
 	seg.ptr = e->buf;
@@ -352,6 +352,7 @@ fast_key(void)
 
 	ck_assert_int_eq(mr_register(f.s.mrs, &d, &key), 0);
 	mr = mr_slot(f.s.mrs, key);
+	mr_grace_set(f.s.mrs, key, 0);
 	atomic_store(&mr->word, mr_word(key, MR_REMOTE_WRITE, MR_TYPE_FAST_REG, MR_STATE_VALID));
 	return key;
 }
@@ -475,6 +476,88 @@ START_TEST(invalidate__at_once_where_there_is_one_worker)
 	worker_poll(f.s.worker[0]);
 	ck_assert_ptr_nonnull(ring_cq_peek(&a.cons));
 	await(&a);
+	invalidate_stop(&a, &b);
+}
+END_TEST
+
+static uint32_t
+post_bind(struct end *e, const struct end *of, uint32_t window, uint32_t len)
+{
+	struct ring_wqe *w = ring_wq_slot(&e->sq, e->sq.tail++);
+
+	*w = (struct ring_wqe){.opcode = RING_WR_BIND_MW, .flags = RING_WR_SIGNALED,
+			       .num_slots = 1, .rkey = (window & ~0xffu) | (len & 0xff),
+			       .remote_addr = (uintptr_t)of->buf,
+			       .bind = {.length = len, .mr_lkey = of->key,
+					.access = MR_REMOTE_WRITE, .mw_key = window}};
+	ring_wq_publish(&e->sq);
+	if (ring_bell_needed(e->daemon))
+		ring_bell_set(ctx->at[ring_bell_worker(e->daemon)].chunk[0], e->bell_slot);
+	return w->rkey;
+}
+
+static enum mr_state
+state_of(uint32_t key)
+{
+	return mr_word_state(atomic_load(&mr_slot(f.s.mrs, key)->word));
+}
+
+/**
+ * Bound on one worker, used by packets that another one receives: the window is open when the
+ * next request of the queue leaves. Bound anew, it first waits for that other worker, which may
+ * be inside by the old binding; the request behind waits, too.
+ */
+START_TEST(bind__used_by_the_other_worker)
+{
+	struct mr_desc d = {.type = MR_TYPE_WINDOW_1, .pd = PD};
+	uint32_t window, old;
+	struct end a, b;
+
+	invalidate_start(&a, &b, 2);
+	ck_assert_int_eq(mr_register(f.s.mrs, &d, &window), 0);
+	old = b.key;
+	b.key = post_bind(&a, &b, window, 8);
+	a.buf[0] = 0x77;
+	post(&a, RING_WR_RDMA_WRITE, &b, 8);
+	ck_assert_uint_eq(await(&a)->src_opcode >> 24, RING_WC_BIND_MW);
+	await(&a);
+	ck_assert_uint_eq(b.buf[0], 0x77);
+	b.key = old;
+	b.key = post_bind(&a, &b, window, 9);
+	post(&a, RING_WR_RDMA_WRITE, &b, 9);
+	turns(0);
+	ck_assert_ptr_null(ring_cq_peek(&a.cons));
+	ck_assert_int_eq(state_of(window), MR_STATE_CLAIMED);
+	worker_poll(f.s.worker[1]);
+	turns(0);
+	ck_assert_uint_eq(await(&a)->src_opcode >> 24, RING_WC_BIND_MW);
+	await(&a);
+	ck_assert_uint_eq(b.buf[8], a.buf[8]);
+	invalidate_stop(&a, &b);
+}
+END_TEST
+
+/** Ended on one worker, bound anew on another at once: that waits for the same as the end does. */
+START_TEST(bind__waits_for_the_last_life)
+{
+	struct mr_desc d = {.type = MR_TYPE_WINDOW_2A, .pd = PD};
+	uint32_t window, key;
+	struct end a, b;
+
+	invalidate_start(&a, &b, 2);
+	ck_assert_int_eq(mr_register(f.s.mrs, &d, &window), 0);
+	key = post_bind(&a, &a, window, 8);
+	post_inv(&a, RING_WR_LOCAL_INV, key);
+	turns(0); /* the bind is complete, the invalidate waits for worker 1 */
+	post_bind(&b, &b, window, 9);
+	for (int i = 0; i < 4; i++) /* it begins, and its timer does not run */
+		worker_poll(f.s.worker[1]);
+	ck_assert_int_eq(state_of(window), MR_STATE_CLAIMED);
+	turns(1);
+	ck_assert_int_eq(state_of(window), MR_STATE_VALID);
+	await(&b);
+	ck_assert_uint_eq(await(&a)->src_opcode >> 24, RING_WC_BIND_MW);
+	ck_assert_uint_eq(await(&a)->src_opcode >> 24, RING_WC_LOCAL_INV);
 	invalidate_stop(&a, &b);
 }
 END_TEST
@@ -654,6 +737,7 @@ END_TEST
 UNIT_MAIN("worker_hairpin", hairpin__two_workers, hairpin__one_worker,
 	  hairpin__acknowledged_before_the_qp_goes, invalidate__local_waits_for_the_other_worker,
 	  invalidate__by_the_peer_waits_for_the_other_worker, invalidate__waits_for_no_sleeper,
-	  invalidate__at_once_where_there_is_one_worker, unbind__waits_for_a_copier__destroy,
+	  invalidate__at_once_where_there_is_one_worker, bind__used_by_the_other_worker,
+	  bind__waits_for_the_last_life, unbind__waits_for_a_copier__destroy,
 	  unbind__waits_for_a_copier__reset, ctx_del__waits_for_a_copier,
 	  hairpin__handed_over_by_the_engine, hairpin__full_ring)
