@@ -37,7 +37,7 @@ FAILURES = {
     'rnrfail': ('RNR retry counter exceeded',) * 2,
     'badinv': ('success', 'remote access error'),
     'unaligned': ('remote invalid request error', None),    # rxe lets nobody post it
-    'mwwrite:64 sendinv:0 stale-write': ('remote access error', None),  # we bind no windows yet
+    'mwwrite:64 sendinv:0 stale-write': ACCESS,
 }
 
 

@@ -39,9 +39,11 @@ def all_sizes(m):
 
 
 # role, side of the TCP connection, family, operations
-BRIEF_OPS = (('initiator', 'client', 'v4', 'write:65537 cas writeimm:5003:solicited'),
+BRIEF_OPS = (('initiator', 'client', 'v4',
+              'write:65537 cas writeimm:5003:solicited mwwrite:64 sendinv:5'),
              ('initiator', 'server', 'v6', 'copy:65539*2 fadd sendimm:61:inline:solicited'),
-             ('responder', 'client', 'v6', 'write:65537 cas writeimm:5003:solicited'),
+             ('responder', 'client', 'v6',
+              'write:65537 cas writeimm:5003:solicited mwwrite:64 sendinv:5'),
              ('responder', 'server', 'v4', 'copy:65539*2 fadd sendimm:61:inline:solicited'))
 BRIEF_FAILURES = {1500: (('initiator', 'badkey-write'), ('responder', 'oob-write:4096')),
                   4200: (('initiator', 'rnrfail'), ('responder', 'toolong'))}
