@@ -197,6 +197,73 @@ START_TEST(lap__apr_by_hand)
 }
 END_TEST
 
+/* Bits that no capture has set: one at a time, from the standard's tables. */
+START_TEST(ROCE_C_53__bits_by_hand)
+{
+	static const struct {
+		uint8_t attr, byte, bits, at, size; /* byte: behind the MAD header */
+		uint32_t value;
+	} rows[] = {
+#define ROW(attr, byte, bits, field, value) { attr, byte, bits, offsetof(struct roce_cm_msg, field), \
+	sizeof(((struct roce_cm_msg *)0)->field), value }
+		ROW(ROCE_CM_REQ, 43, 0x01, req.flow_control, 1),
+		ROW(ROCE_CM_REQ, 43, 0x06, req.transport, 3),
+		ROW(ROCE_CM_REQ, 43, 0xf8, req.remote_response_timeout, 31),
+		ROW(ROCE_CM_REQ, 47, 0xf8, req.local_response_timeout, 31),
+		ROW(ROCE_CM_REQ, 47, 0x07, req.retry_count, 7),
+		ROW(ROCE_CM_REQ, 50, 0xf0, req.mtu, 15),
+		ROW(ROCE_CM_REQ, 50, 0x08, req.rdc_exists, 1),
+		ROW(ROCE_CM_REQ, 50, 0x07, req.rnr_retry, 7),
+		ROW(ROCE_CM_REQ, 51, 0xf0, req.max_cm_retries, 15),
+		ROW(ROCE_CM_REQ, 51, 0x08, req.srq, 1),
+		ROW(ROCE_CM_REQ, 51, 0x07, req.ext_transport, 7),
+		ROW(ROCE_CM_REQ, 38, 0x80, req.eecn, 0x80),
+		ROW(ROCE_CM_REQ, 42, 0x01, req.remote_eecn, 1),
+		ROW(ROCE_CM_REQ, 31, 0x42, req.qkey, 0x42),
+		ROW(ROCE_CM_REQ, 91, 0x3f, req.primary.rate, 63),
+		ROW(ROCE_CM_REQ, 94, 0xf0, req.primary.sl, 15),
+		ROW(ROCE_CM_REQ, 94, 0x08, req.primary.subnet_local, 1),
+		ROW(ROCE_CM_REQ, 95, 0xf8, req.primary.ack_timeout, 31),
+		ROW(ROCE_CM_REQ, 97, 0x11, req.alternate.local_lid, 0x11),
+		ROW(ROCE_CM_REQ, 99, 0x12, req.alternate.remote_lid, 0x12),
+		ROW(ROCE_CM_REQ, 134, 0xf0, req.alternate.flow_label, 15),
+		ROW(ROCE_CM_REQ, 135, 0x3f, req.alternate.rate, 63),
+		ROW(ROCE_CM_REQ, 136, 0x13, req.alternate.tclass, 0x13),
+		ROW(ROCE_CM_REQ, 137, 0x14, req.alternate.hop_limit, 0x14),
+		ROW(ROCE_CM_REQ, 138, 0xf0, req.alternate.sl, 15),
+		ROW(ROCE_CM_REQ, 139, 0xf8, req.alternate.ack_timeout, 31),
+		ROW(ROCE_CM_REP, 11, 0x42, rep.qkey, 0x42),
+		ROW(ROCE_CM_REP, 18, 0x43, rep.eecn, 0x43),
+		ROW(ROCE_CM_REP, 26, 0x01, rep.flow_control, 1),
+		ROW(ROCE_CM_REP, 26, 0x06, rep.failover, 3),
+		ROW(ROCE_CM_REP, 26, 0xf8, rep.target_ack_delay, 31),
+		ROW(ROCE_CM_REP, 27, 0x10, rep.srq, 1),
+		ROW(ROCE_CM_REP, 27, 0xe0, rep.rnr_retry, 7),
+		ROW(ROCE_CM_MRA, 8, 0xc0, mra.about, 3),
+		ROW(ROCE_CM_MRA, 9, 0xf8, mra.timeout, 31),
+		ROW(ROCE_CM_REJ, 8, 0xc0, rej.about, 3),
+		ROW(ROCE_CM_REJ, 9, 0x0e, info_len, 7),
+		ROW(ROCE_CM_REJ, 10, 0x01, rej.reason, 256),
+		ROW(ROCE_CM_SIDR_REP, 4, 0x05, sidr_rep.status, 5),
+		ROW(ROCE_CM_SIDR_REP, 5, 0x05, info_len, 5),
+#undef ROW
+	};
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint8_t mad[256] = { 1, 7, 2, 3, [17] = rows[i].attr }, out[256];
+		struct roce_cm_msg m;
+		uint32_t v = 0;
+
+		mad[24 + rows[i].byte] = rows[i].bits;
+		ck_assert_int_eq(roce_cm_parse(mad, 256, &m), 0);
+		memcpy(&v, (const uint8_t *)&m + rows[i].at, rows[i].size);
+		ck_assert_msg(v == rows[i].value, "row %u: %u, not %u", i, v, rows[i].value);
+		ck_assert_int_eq(roce_cm_emit(&m, out), 0);
+		ck_assert_mem_eq(out, mad, 256);
+	}
+}
+END_TEST
+
 START_TEST(parse__refusals)
 {
 	uint8_t mad[256] = { 1, 7, 2, 3, [17] = 0x10, [24] = 9, [27] = 1 };
@@ -372,6 +439,7 @@ UNIT_MAIN("roce_cm_msg",
 	ROCE_C_53__rep_rej_mra,
 	ROCE_C_53__sidr,
 	lap__apr_by_hand,
+	ROCE_C_53__bits_by_hand,
 	parse__refusals,
 	info__bounds,
 	emit__cuts_values,

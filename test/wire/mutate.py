@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Does a test fail when its rule is broken? For the long tier.
 
-Applies each mutation of mutations.txt in turn to a copy of the tree, builds the one test that
+Applies each mutation of mutations*.txt in turn to a copy of the tree, builds the one test that
 must notice, and runs it: it has to fail. A mutation that does not apply any more, or does not
 compile, is a fault of the list. usage: mutate.py [--only TEXT] [--jobs N]
 """
@@ -73,7 +73,8 @@ def main():
     arg.add_argument("--only", default="")
     arg.add_argument("--jobs", type=int, default=1)
     arg = arg.parse_args()
-    todo = [m for m in read_list(HERE / "mutations.txt") if arg.only in " ".join(m[:3])]
+    todo = [m for path in sorted(HERE.glob("mutations*.txt")) for m in read_list(path)
+            if arg.only in " ".join(m[:3])]
     bad = 0
     with tempfile.TemporaryDirectory(prefix="mutate-") as tmp:
         copy = pathlib.Path(tmp) / "tree"

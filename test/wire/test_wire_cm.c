@@ -385,6 +385,8 @@ START_TEST(ROCE_C_58__data_before_the_rtu)
 	ck_assert_ptr_null(cm_told(f, ROCE_CM_EV_ESTABLISHED)->ev.private_data);
 	cm_state_is(c, ROCE_CM_ESTABLISHED);
 	ck_assert_int_eq(roce_cm_established(f->cm, CM_US_QPN, f->now), -EISCONN);
+	ck_assert_uint_eq(roce_cm_next_deadline(f->cm), UINT64_MAX);
+	ck_assert_ptr_null(c->mad);
 	cm_pass(f, 100 * INTERVAL_REP); /* the REP is not repeated */
 	cm_in_mad(f, &m);		/* late */
 	cm_quiet(f);
@@ -564,6 +566,23 @@ START_TEST(ROCE_C_61__stale_half_open)
 	cm_in_mad(f, &m);
 	roce_cm_conn_free(cm_told(f, ROCE_CM_EV_REQ)->conn, f->now);
 	f->out_tail = f->out_head;
+	cm_fix_end(f);
+}
+END_TEST
+
+/* In our timewait the peer's QP is its own to use again: its own timewait was for that. */
+START_TEST(ROCE_C_61__not_in_timewait)
+{
+	struct cm_fix *f = cm_fix_new(NULL);
+	struct roce_cm_conn *c = cm_at(f, ROCE_CM_TIMEWAIT), *d;
+	struct roce_cm_msg m = cm_msg_req(f);
+
+	m.local_id++;
+	cm_in_mad(f, &m);
+	d = cm_told(f, ROCE_CM_EV_REQ)->conn;
+	cm_quiet(f);
+	roce_cm_conn_free(d, f->now);
+	cm_let_go(f, c);
 	cm_fix_end(f);
 }
 END_TEST
@@ -812,6 +831,7 @@ UNIT_MAIN("wire_cm",
 	ROCE_C_61__stale,
 	ROCE_C_61__not_of_another_host,
 	ROCE_C_61__stale_half_open,
+	ROCE_C_61__not_in_timewait,
 	ROCE_C_61__stale_rep,
 	ROCE_C_70__starting_psns,
 	ROCE_C_10__passive_side_has_the_req_s_path,
