@@ -13,9 +13,9 @@
 static void
 comp_progress_reset(struct roce_qp *qp)
 {
+	qp->charged = false;
 	if (base_bug(BUG_RETRY_NOT_RESET))
 		return;
-	qp->charged = false;
 	qp->retry_left = qp->retry_cnt;
 	qp->rnr_left = qp->rnr_retry;
 }
