@@ -306,7 +306,9 @@ roce_cm_conn_state(const struct roce_cm_conn *c)
 static uint8_t
 resources_round(const struct roce_cm *cm, uint8_t n)
 {
-	return (uint8_t)RTE_MIN(rte_align32pow2(n), RTE_MAX(cm->cfg.max_rd_atomic, n));
+	uint32_t most = RTE_MAX(cm->cfg.max_rd_atomic, n);
+
+	return (uint8_t)RTE_MIN(rte_align32pow2(n), most);
 }
 
 void
