@@ -39,13 +39,14 @@ opcodes_of(uint32_t type)
 	const uint64_t ud = OP(SEND) | OP(SEND_WITH_IMM);
 	const uint64_t uc = ud | OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) | OP(LOCAL_INV) |
 		OP(BIND_MW) | OP(FAST_REG);
-	const uint64_t rc = uc | OP(RDMA_READ) | OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD) |
-		OP(SEND_WITH_INV) | OP(FLUSH) | OP(ATOMIC_WRITE);
+	const uint64_t xrc = uc | OP(RDMA_READ) | OP(ATOMIC_CMP_AND_SWP) |
+		OP(ATOMIC_FETCH_AND_ADD) | OP(SEND_WITH_INV);
 
 	switch (type) {
 	case RNIC_QPT_RC:
+		return xrc | OP(FLUSH) | OP(ATOMIC_WRITE);
 	case RNIC_QPT_XRC_SEND:
-		return rc;
+		return xrc;
 	case RNIC_QPT_UC:
 		return uc;
 	case RNIC_QPT_UD:

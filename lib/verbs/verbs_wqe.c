@@ -22,7 +22,8 @@
 
 /*
  * Which QP types may post what (IBTA 11.4.1.1, and the annexes for FLUSH and ATOMIC WRITE). SEND
- * with invalidate is not for UC, whose opcodes 0x20 to 0x2b have no invalidate.
+ * with invalidate is not for UC, whose opcodes 0x20 to 0x2b have no invalidate; FLUSH and ATOMIC
+ * WRITE are RC's alone, since no source at hand gives XRC opcodes of them.
  */
 const struct verbs_wr_info verbs_wr_info[RING_WR_OPCODE_COUNT] = {
 	[RING_WR_RDMA_WRITE] = {RC | UC | XRC, LIST | INLINE, RING_WC_RDMA_WRITE},
@@ -33,8 +34,8 @@ const struct verbs_wr_info verbs_wr_info[RING_WR_OPCODE_COUNT] = {
 	[RING_WR_RDMA_READ] = {RC | XRC, LIST | LEN, RING_WC_RDMA_READ},
 	[RING_WR_ATOMIC_CMP_AND_SWP] = {RC | XRC, LIST | EIGHT | LEN, RING_WC_COMP_SWAP},
 	[RING_WR_ATOMIC_FETCH_AND_ADD] = {RC | XRC, LIST | EIGHT | LEN, RING_WC_FETCH_ADD},
-	[RING_WR_ATOMIC_WRITE] = {RC | XRC, LIST | INLINE | EIGHT, RING_WC_ATOMIC_WRITE},
-	[RING_WR_FLUSH] = {RC | XRC, VERBS_WR_RANGE, RING_WC_FLUSH},
+	[RING_WR_ATOMIC_WRITE] = {RC, LIST | INLINE | EIGHT, RING_WC_ATOMIC_WRITE},
+	[RING_WR_FLUSH] = {RC, VERBS_WR_RANGE, RING_WC_FLUSH},
 	[RING_WR_LOCAL_INV] = {RC | UC | XRC, 0, RING_WC_LOCAL_INV},
 	[RING_WR_BIND_MW] = {RC | UC | XRC, 0, RING_WC_BIND_MW},
 	[RING_WR_FAST_REG] = {RC | UC | XRC, 0, RING_WC_FAST_REG},

@@ -30,7 +30,8 @@ class Lab:
         self.daemon = None
 
     def path(self, name):
-        place = {"rnicd": "apps/rnicd", "testrnic": "apps/testrnic", "big_message": "test/apps"}
+        place = {"rnicd": "apps/rnicd", "testrnic": "apps/testrnic", "big_message": "test/apps",
+                 "keys": "test/apps"}
         return os.path.join(self.root, place.get(name, "apps/examples"), name)
 
     def start_daemon(self):
@@ -134,6 +135,10 @@ def case_ops_large(lab):
         out = lab.run("rnic_ops", "-c", "127.0.0.1", "-p", port, "-l", "65m", *where, *ops)
         assert out.count(": success") == len(ops), out
         lab.finish(server)
+
+
+def case_keys(lab):
+    lab.run("keys")
 
 
 def case_big_message(lab):

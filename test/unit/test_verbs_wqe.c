@@ -164,7 +164,7 @@ static const struct {
 	{RING_WR_RDMA_READ, "x...x."},	       {RING_WR_ATOMIC_CMP_AND_SWP, "x...x."},
 	{RING_WR_ATOMIC_FETCH_AND_ADD, "x...x."}, {RING_WR_LOCAL_INV, "xx..x."},
 	{RING_WR_BIND_MW, "xx..x."},	       {RING_WR_SEND_WITH_INV, "x...x."},
-	{RING_WR_FLUSH, "x...x."},	       {RING_WR_ATOMIC_WRITE, "x...x."},
+	{RING_WR_FLUSH, "x....."},	       {RING_WR_ATOMIC_WRITE, "x....."},
 	{RING_WR_FAST_REG, "xx..x."},
 };
 static const uint8_t matrix_type[] = {VERBS_QPT_RC, VERBS_QPT_UC, VERBS_QPT_UD, VERBS_QPT_GSI,
