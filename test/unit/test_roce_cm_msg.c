@@ -204,8 +204,8 @@ START_TEST(ROCE_C_53__bits_by_hand)
 		uint8_t attr, byte, bits, at, size; /* byte: behind the MAD header */
 		uint32_t value;
 	} rows[] = {
-#define ROW(attr, byte, bits, field, value) { attr, byte, bits, offsetof(struct roce_cm_msg, field), \
-	sizeof(((struct roce_cm_msg *)0)->field), value }
+#define ROW(attr, byte, bits, field, value) { attr, byte, bits, \
+	offsetof(struct roce_cm_msg, field), sizeof(((struct roce_cm_msg *)0)->field), value }
 		ROW(ROCE_CM_REQ, 43, 0x01, req.flow_control, 1),
 		ROW(ROCE_CM_REQ, 43, 0x06, req.transport, 3),
 		ROW(ROCE_CM_REQ, 43, 0xf8, req.remote_response_timeout, 31),
