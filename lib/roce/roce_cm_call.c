@@ -182,11 +182,12 @@ rep_fill(struct roce_cm_msg *m, const struct roce_cm_conn *c, const struct roce_
 		.remote_id = c->remote_id,
 		.rep = {
 			.ca_guid = c->cm->cfg.ca_guid,
-			.qpn = xrc ? 0 : c->local_qpn,
-			.eecn = xrc ? c->local_qpn : 0,
-			.psn = c->rq_psn,
-			.responder_resources = c->responder_resources,
-			.initiator_depth = c->initiator_depth,
+			.qpn = xrc ? 0 : a->qpn,
+			.eecn = xrc ? a->qpn : 0,
+			.psn = a->psn == ROCE_CM_PSN_RANDOM ? roce_cm_draw_psn(c->cm) : a->psn,
+			.responder_resources = RTE_MIN(a->responder_resources,
+						       c->responder_resources),
+			.initiator_depth = RTE_MIN(a->initiator_depth, c->initiator_depth),
 			.target_ack_delay = c->cm->cfg.ack_delay,
 			.failover = c->failover, /* 1: alternate paths are not supported */
 			.flow_control = a->flow_control,
@@ -201,25 +202,19 @@ rep_fill(struct roce_cm_msg *m, const struct roce_cm_conn *c, const struct roce_
 int
 roce_cm_accept(struct roce_cm_conn *c, const struct roce_cm_accept *a, uint64_t now)
 {
-	const struct roce_cm_conn before = *c;
 	struct roce_cm_msg m;
 	int rc = accept_check(c, a);
 
 	if (rc)
 		return rc;
-	c->local_qpn = a->qpn;
-	c->rq_psn = a->psn == ROCE_CM_PSN_RANDOM ? roce_cm_draw_psn(c->cm) : a->psn;
-	c->initiator_depth = RTE_MIN(a->initiator_depth, c->initiator_depth);
-	c->responder_resources = RTE_MIN(a->responder_resources, c->responder_resources);
 	rep_fill(&m, c, a);
 	rc = cm_keep(c, &m);
-	if (rc) {
-		c->local_qpn = before.local_qpn;
-		c->rq_psn = before.rq_psn;
-		c->initiator_depth = before.initiator_depth;
-		c->responder_resources = before.responder_resources;
+	if (rc)
 		return rc;
-	}
+	c->local_qpn = a->qpn;
+	c->rq_psn = m.rep.psn;
+	c->initiator_depth = m.rep.initiator_depth;
+	c->responder_resources = m.rep.responder_resources;
 	cm_add_local_qpn(c);
 	cm_set_state(c, ROCE_CM_REP_SENT);
 	cm_send_first(c, now);
