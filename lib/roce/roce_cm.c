@@ -131,8 +131,9 @@ conn_release(struct roce_cm_conn *c)
 	cm_del_remote_qpn(c);
 	cm_del_local_qpn(c);
 	cm_peer_put(cm, c->peer);
-	if (c->quota && --c->quota->used == 0 && !c->quota->owned)
-		free(c->quota);
+	if (c->quota)
+		c->quota->used--;
+	cm_quota_reap(c->quota);
 	cm->sizes.conns--;
 	free(c);
 }

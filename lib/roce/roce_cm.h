@@ -209,7 +209,7 @@ void roce_cm_free(struct roce_cm *cm);
 
 /** Records, timewait included, that what is opened with this may have. NULL without memory. */
 struct roce_cm_quota *roce_cm_quota_create(uint32_t max);
-/** It goes when the last record has gone. */
+/** It goes when the last record and listener of it have gone. */
 void roce_cm_quota_free(struct roce_cm_quota *q);
 uint32_t roce_cm_quota_used(const struct roce_cm_quota *q);
 

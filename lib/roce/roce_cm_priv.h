@@ -45,7 +45,8 @@ struct cm_peer {
 };
 
 struct roce_cm_quota {
-	uint32_t max, used;
+	uint32_t max, used; /* records */
+	uint32_t listeners;
 	bool owned;
 };
 
@@ -163,6 +164,8 @@ struct cm_peer *cm_peer_find(const struct roce_cm *cm, const struct net_ip *addr
 /** Known or made; counts the record. NULL without memory. */
 struct cm_peer *cm_peer_get(struct roce_cm *cm, const struct net_ip *addr, uint32_t scope);
 void cm_peer_put(struct roce_cm *cm, struct cm_peer *p);
+/** Frees a quota that nobody has any more; NULL is fine. */
+void cm_quota_reap(struct roce_cm_quota *q);
 /** The most specific listener, NULL: none. */
 struct roce_cm_listener *cm_listener_find(struct roce_cm *cm, uint64_t service_id,
 					  const struct net_ip *dst, uint16_t port);

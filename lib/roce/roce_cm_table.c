@@ -265,7 +265,13 @@ roce_cm_quota_free(struct roce_cm_quota *q)
 	if (q == NULL)
 		return;
 	q->owned = false;
-	if (q->used == 0)
+	cm_quota_reap(q);
+}
+
+void
+cm_quota_reap(struct roce_cm_quota *q)
+{
+	if (q && q->used == 0 && q->listeners == 0 && !q->owned)
 		free(q);
 }
 
@@ -341,6 +347,8 @@ roce_cm_listen(struct roce_cm *cm, const struct roce_cm_listen *l, struct roce_c
 	n->l = *l;
 	if (n->l.backlog == 0)
 		n->l.backlog = 128;
+	if (l->quota)
+		l->quota->listeners++;
 	LIST_INIT(&n->half_open);
 	LIST_INSERT_HEAD(head, n, hash);
 	cm->sizes.listeners++;
@@ -361,5 +369,8 @@ roce_cm_listener_free(struct roce_cm_listener *l)
 	}
 	LIST_REMOVE(l, hash);
 	l->cm->sizes.listeners--;
+	if (l->l.quota)
+		l->l.quota->listeners--;
+	cm_quota_reap(l->l.quota);
 	free(l);
 }

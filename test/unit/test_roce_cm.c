@@ -188,6 +188,7 @@ START_TEST(quota__outlives_its_owner)
 {
 	struct cm_fix *f = cm_fix_new(NULL);
 	struct roce_cm_connect a = cm_connect_default(f);
+	struct roce_cm_listen l = cm_listen_default();
 	struct roce_cm_quota *q = roce_cm_quota_create(2);
 	struct roce_cm_conn *c;
 
@@ -198,6 +199,12 @@ START_TEST(quota__outlives_its_owner)
 	cm_sent(f, ROCE_CM_REQ);
 	cm_let_go(f, c);
 	roce_cm_quota_free(NULL);
+	q = roce_cm_quota_create(1);
+	l.quota = q;
+	ck_assert_int_eq(roce_cm_listen(f->cm, &l, &f->listener), 0);
+	roce_cm_quota_free(q);
+	c = cm_requested(f);
+	cm_let_go(f, c);
 	cm_fix_end(f);
 }
 END_TEST
