@@ -17,6 +17,19 @@ net_ip_hash(const struct net_ip *ip, uint16_t vid)
 }
 
 bool
+net_ip_is_host(const struct net_ip *ip)
+{
+	const uint64_t loopback = rte_cpu_to_be_64(1);
+
+	if (net_ip_is_multicast(ip))
+		return false;
+	if (net_ip_is_v4(ip))
+		return ip->b[12] != 0 && ip->b[12] != 127 && ip->b[12] < 240;
+	return net_ip_word(ip, 0) != 0 ||
+	       (net_ip_word(ip, 1) != 0 && net_ip_word(ip, 1) != loopback);
+}
+
+bool
 net_ip_in_prefix(const struct net_ip *ip, const struct net_ip *prefix, uint8_t plen)
 {
 	unsigned int whole = plen / 8;

@@ -90,6 +90,9 @@ net_ip_is_multicast(const struct net_ip *ip)
 	return net_ip_is_v4(ip) ? (ip->b[12] & 0xf0) == 0xe0 : ip->b[0] == 0xff;
 }
 
+/** Not multicast, unspecified, loopback, 0.0.0.0/8 or 240.0.0.0/4 (RFC 1122 3.2.1.3). */
+bool net_ip_is_host(const struct net_ip *ip);
+
 /** fe80::/10. */
 static inline bool
 net_ip_is_link_local(const struct net_ip *ip)

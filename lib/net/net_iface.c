@@ -82,13 +82,8 @@ net_iface_find(const struct net_iface_view *v, const struct net_ip *ip, uint16_t
 static bool
 ownable(const struct net_ip *ip, uint8_t plen, uint16_t vid)
 {
-	uint32_t v4 = rte_be_to_cpu_32(net_ip_v4(ip));
-
-	if (net_ip_is_multicast(ip) || net_ip_is_zero(ip) || plen > 128 || vid >= 0xfff)
-		return false;
-	if (!net_ip_is_v4(ip))
-		return true;
-	return plen >= NET_PREFIX_V4 && v4 >> 24 != 0 && v4 >> 24 != 127 && v4 < 0xe0000000;
+	return net_ip_is_host(ip) && vid < 0xfff && plen <= 128 &&
+	       plen >= (net_ip_is_v4(ip) ? NET_PREFIX_V4 : 0);
 }
 
 int

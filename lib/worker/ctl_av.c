@@ -34,6 +34,26 @@ hairpin(struct worker_device *d, uint32_t owner, const struct net_ip *dst, struc
 	return out->neigh != NULL ? 0 : -ENOMEM;
 }
 
+/* The first or last address of a subnet of the port: the old and the new broadcast. */
+static bool
+is_broadcast(const struct worker_device *d, uint32_t port, uint16_t vid, const struct net_ip *dst)
+{
+	const struct net_iface_view *v = net_iface_get(&d->sh.iface[port]);
+
+	if (!net_ip_is_v4(dst))
+		return false;
+	for (unsigned int i = 0; i < v->n_addr; i++) {
+		const struct net_ifaddr *a = &v->addr[i];
+		uint32_t host = a->plen < 127 ? UINT32_MAX >> (a->plen - NET_PREFIX_V4) : 0;
+		uint32_t of_dst = rte_be_to_cpu_32(net_ip_v4(dst)) & host;
+
+		if (host != 0 && a->vid == vid && net_ip_is_v4(&a->ip) &&
+			net_ip_in_prefix(dst, &a->ip, a->plen) && (of_dst == 0 || of_dst == host))
+			return true;
+	}
+	return false;
+}
+
 /* On a subnet of the port (and VLAN), or behind a gateway that a route of the port names. */
 static int
 next_hop(struct worker_device *d, uint32_t port, uint16_t vid, const struct net_ip *dst,
@@ -81,9 +101,10 @@ ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs
 		return -EINVAL;
 	port = av->port - 1u;
 	g = &d->port[port].gids[av->sgid_index];
-	if (net_ip_is_v4(&g->ip) != net_ip_is_v4(&dst) || net_ip_is_multicast(&dst) ||
-		net_ip_is_zero(&dst))
-		return -EINVAL; /* B186 */
+	if (net_ip_is_v4(&g->ip) != net_ip_is_v4(&dst)) /* B186 */
+		return -EINVAL;
+	if (!net_ip_is_host(&dst)) /* B130 */
+		return -EINVAL;
 	memcpy(out->dgid, dst.b, sizeof(out->dgid));
 	memcpy(out->sgid, g->ip.b, sizeof(out->sgid));
 	memcpy(out->smac, d->port[port].mac, sizeof(out->smac));
@@ -94,6 +115,8 @@ ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs
 	owner = owner_port(d, &dst);
 	if (owner >= 0)
 		return hairpin(d, (uint32_t)owner, &dst, out);
+	if (is_broadcast(d, port, g->vid, &dst))
+		return -EINVAL;
 	err = next_hop(d, port, g->vid, &dst, &hop);
 	if (err < 0)
 		return err;

@@ -64,6 +64,25 @@ START_TEST(ip__classes)
 }
 END_TEST
 
+START_TEST(ip__hosts)
+{
+	static const char *const host[] = {"1.0.0.1", "126.255.255.255", "128.0.0.1",
+		"223.255.255.255", "fe80::1", "2001:db8::1", "::2", "0:0:0:1::1"};
+	static const char *const none[] = {"0.0.0.0", "0.1.2.3", "127.0.0.1", "127.255.255.255",
+		"224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "ff02::1"};
+	struct net_ip a;
+
+	for (size_t i = 0; i < RTE_DIM(host); i++) {
+		a = ip(host[i]);
+		ck_assert_msg(net_ip_is_host(&a), "%s", host[i]);
+	}
+	for (size_t i = 0; i < RTE_DIM(none); i++) {
+		a = ip(none[i]);
+		ck_assert_msg(!net_ip_is_host(&a), "%s", none[i]);
+	}
+}
+END_TEST
+
 static int
 prefix(const char *text, const char *addr, uint8_t want)
 {
@@ -155,5 +174,5 @@ START_TEST(vlan__tci)
 }
 END_TEST
 
-UNIT_MAIN("net_addr", ip__text, ip__v4_is_mapped, ip__classes, prefix__text, prefix__match,
-	ip__derived, vlan__tci)
+UNIT_MAIN("net_addr", ip__text, ip__v4_is_mapped, ip__classes, ip__hosts, prefix__text,
+	prefix__match, ip__derived, vlan__tci)

@@ -45,7 +45,7 @@ END_TEST
 START_TEST(iface__not_ownable)
 {
 	const char *bad[] = { "224.0.0.1", "255.255.255.255", "127.0.0.1", "0.0.0.0", "0.1.2.3",
-		"ff02::1", "::" };
+		"ff02::1", "::", "::1", "240.0.0.1" };
 	struct net_iface_view *v = net_iface_view_new(&test_us, 0, 1500);
 
 	for (size_t i = 0; i < RTE_DIM(bad); i++)
