@@ -258,10 +258,11 @@ send_one(struct client_qp *qp, const struct rnic_send_wr *wr)
 static bool
 bind_ok(const struct rnic_send_wr *wr, bool type_1)
 {
-	const struct rnic_mw *mw = wr->wr.bind_mw.mw;
+	const struct rnic_mw *mw;
 
 	if (wr->opcode != RNIC_WR_BIND_MW)
 		return true;
+	mw = wr->wr.bind_mw.mw;
 	return mw && (mw->type == RNIC_MW_TYPE_1) == type_1 &&
 		(wr->wr.bind_mw.length ? wr->wr.bind_mw.mr != NULL : type_1);
 }
