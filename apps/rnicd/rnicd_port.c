@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -183,16 +184,48 @@ conflict_of(const struct rnicd_port_conf *p, const struct ifaddrs *ifa, struct r
 	return 0;
 }
 
+/* Tunnels (tun, WireGuard, GRE) carry IP packets and have no MAC addresses (B188). */
+static bool
+is_ethernet(const char *name)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = {0};
+	bool other;
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%.*s", IFNAMSIZ - 1, name);
+	other = fd >= 0 && ioctl(fd, SIOCGIFHWADDR, &ifr) == 0 &&
+		ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER &&
+		ifr.ifr_hwaddr.sa_family != ARPHRD_LOOPBACK;
+	if (fd >= 0)
+		close(fd);
+	return !other;
+}
+
+static int
+netdev_fault(const struct rnicd_port_conf *p, struct rnicd_error *err)
+{
+	if (!on_netdev(p))
+		return 0;
+	if (if_nametoindex(p->dev) == 0)
+		return rnicd_fail(err, "port '%s': there is no network interface '%s'; "
+				  "`ip link` lists them", p->name, p->dev);
+	if (!is_ethernet(p->dev))
+		return rnicd_fail(err, "port '%s': '%s' carries no Ethernet frames; RDMA needs an "
+				  "interface with a MAC address, as veth, a bridge or tap",
+				  p->name, p->dev);
+	return 0;
+}
+
 int
 rnicd_port_conflicts(const struct rnicd_conf *c, struct rnicd_error *err)
 {
 	struct ifaddrs *all;
 	int rc = 0;
 
-	for (uint32_t i = 0; i < c->num_ports; i++)
-		if (on_netdev(&c->port[i]) && if_nametoindex(c->port[i].dev) == 0)
-			return rnicd_fail(err, "port '%s': there is no network interface '%s'; "
-					  "`ip link` lists them", c->port[i].name, c->port[i].dev);
+	for (uint32_t i = 0; i < c->num_ports && rc == 0; i++)
+		rc = netdev_fault(&c->port[i], err);
+	if (rc < 0)
+		return rc;
 	if (getifaddrs(&all) < 0)
 		return rnicd_fail(err, "getifaddrs: %s", strerror(errno));
 	for (uint32_t i = 0; i < c->num_ports && rc == 0; i++)

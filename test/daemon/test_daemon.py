@@ -111,6 +111,7 @@ class Run(unittest.TestCase):
                 self.assertFalse(line(s)["ok"], bad)
 
     def test_two_daemons(self):
+        """Each on a port of its own (B189)."""
         with Daemon() as a, Daemon("--name", "other") as b:
             a.ctl("ping")
             b.ctl("ping")
@@ -156,6 +157,7 @@ class Run(unittest.TestCase):
             d.ctl("shutdown")
             self.assertEqual(d.wait(), 0)
             self.assertEqual(d.leftovers(), [])
+            # B117: who finds no device is told why
             self.assertIn("is rnicd running?", d.ctl("ping", status=3))
 
     def test_shutdown_with_client(self):
@@ -578,6 +580,46 @@ class Netdev(unittest.TestCase):
         with Daemon("--port", "af_packet:rnd0,ip=192.0.2.6/24", prefix=self.prefix) as d:
             self.assertIn("ip addr del 192.0.2.5/28 dev rnd0",
                           d.ctl("addr", "add", "rnd0", "192.0.2.5/24", status=1))
+
+    def test_tun(self):
+        """B188: an interface without MAC addresses is refused in words."""
+        self.ip("tuntap", "add", "dev", "rntun0", "mode", "tun")
+        self.ip("link", "set", "rntun0", "up")
+        with tempfile.TemporaryDirectory(prefix="rnicd-") as where:
+            said = refused("--no-huge", "--socket", where + "/x.sock", "--port",
+                           "af_packet:rntun0,ip=192.0.2.6/24", status=1, prefix=self.prefix)
+            self.assertIn("'rntun0' carries no Ethernet frames", said)
+            self.assertEqual(os.listdir(where), [])
+
+    def test_one_family(self):
+        """B184: a machine without IPv6, or with nothing else, is as good."""
+        for off, addr in ("6", "192.0.2.6/24"), ("", "2001:db8::6/64"):
+            if off:
+                subprocess.run([*self.prefix, "sh", "-c",
+                                "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6"], check=True)
+            with Daemon("--port", f"af_packet:rnd0,ip={addr}", prefix=self.prefix) as d:
+                d.ctl("ping")
+                self.assertIn(addr.split("/")[0], json.dumps(d.show("ports")))
+                self.assertEqual(d.stop(), 0)
+
+    def test_name_spaces(self):
+        """B189: a daemon in each of two network name spaces, joined by a cable."""
+        other = self.ns + "b"
+        subprocess.run(["ip", "netns", "add", other], check=True)
+        try:
+            self.ip("link", "set", "rnd1", "netns", other)
+            subprocess.run(["ip", "-n", other, "link", "set", "rnd1", "up"], check=True)
+            with Daemon("--port", "af_packet:rnd0,ip=192.0.2.6/24", prefix=self.prefix) as a, \
+                    Daemon("--port", "af_packet:rnd1,ip=192.0.2.7/24",
+                           prefix=["ip", "netns", "exec", other]) as b:
+                for d in a, b:
+                    d.ctl("ping")
+                    self.assertEqual(d.show("ports")[0]["link"], "up")
+                self.assertEqual(b.stop(), 0)
+                a.ctl("ping")
+                self.assertEqual(a.stop(), 0)
+        finally:
+            subprocess.run(["ip", "netns", "del", other], check=True)
 
     def test_af_packet(self):
         """The interface is free again at once (B190)."""
