@@ -27,6 +27,7 @@
 #define ODP_SRQ_RECV 32
 #define ATOMIC_HCA 1
 #define GID_TYPE_ROCE_V2 2
+#define VENDOR_NONE 0xffffffu /* no OUI is ours; 0 is taken for a driver's fault (B176) */
 #define PORT_CAP_IP_BASED_GIDS (1u << 26)
 
 #define HDR_IPV6_UDP 48		/* the longest in front of a BTH */
@@ -75,6 +76,8 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->hca_core_clock = 1000000; /* timestamps are in ns */
 	p->max_msg_size = ROCE_MAX_MSG;
 	strcpy(p->fw_ver, "0.1.0");
+	p->vendor_id = VENDOR_NONE;
+	p->vendor_part_id = p->hw_ver = 1;
 	p->atomic_cap = ATOMIC_HCA;
 	p->max_qp = ctl_quota(c->dev, CTL_QP); /* the rest is others' */
 	p->max_qp_wr = 32768;
