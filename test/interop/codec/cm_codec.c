@@ -136,8 +136,9 @@ frame_of(const uint8_t *mad, uint8_t *f)
 {
 	const struct roce_pkt p = { .opcode = 0x64, .dest_qpn = 1, .pkey = 0xffff,
 		.qkey = 0x80010000, .src_qpn = 1, .payload = mad, .payload_len = ROCE_MAD_LEN };
-	static const uint8_t head[42] = { 2, [5] = 2, 2, [11] = 1, 8, 0, 0x45, 0, 1, 0x34, 1, 0, 0x40,
-		0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0xd8, 0x72, 0x12, 0xb7, 1, 0x20, 0, 0 };
+	static const uint8_t head[42] = { 2, [5] = 2, 2, [11] = 1, 8, 0, 0x45, 0, 1, 0x34, 1, 0,
+		0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0xd8, 0x72, 0x12, 0xb7, 1, 0x20,
+		0, 0 };
 	const size_t len = roce_emit(&p, f + sizeof(head), 300);
 
 	memcpy(f, head, sizeof(head));
