@@ -190,7 +190,8 @@ struct ring_cqe {
 	uint32_t qpn_status;  /* QP number 24 bits, status (enum wc_status) in the top 8 */
 	uint32_t byte_len;    /* receives, READ and atomics */
 	uint32_t imm;	      /* immediate in network order, or the invalidated key */
-	uint32_t src_opcode;  /* UD source QP 24 bits, opcode (enum ring_wc_opcode) in the top 8 */
+	/* Source QP (RING_CQE_XRC: the SRQ) 24 bits, opcode (enum ring_wc_opcode) in the top 8 */
+	uint32_t src_opcode;
 	_Atomic uint32_t tag; /* RING_CQE_*; written last, with release */
 	uint64_t timestamp;   /* ns of the device's clock */
 };
@@ -203,6 +204,7 @@ static_assert(sizeof(struct ring_cqe) == 32, "ABI");
 #define RING_CQE_RECV 16u     /* of a receive queue or SRQ, whatever the status */
 #define RING_CQE_SOLICITED 32u
 #define RING_CQE_SWITCH 64u   /* no completion: go on in the CQ's next ring */
+#define RING_CQE_XRC 128u     /* of an XRC SRQ, whatever the status; the QP may be anybody's */
 
 /** Opcodes of completions, as enum ibv_wc_opcode, RECV = 128 upwards. */
 enum ring_wc_opcode {

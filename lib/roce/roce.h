@@ -73,6 +73,7 @@ struct roce_qpn_table;
 	X(NEIGH_WAIT, "neigh_wait", "times a QP waited for its neighbour's address")       \
 	X(CNP_RCVD, "cnp_rcvd", "congestion notifications")                                \
 	X(ECN_RCVD, "ecn_marked_rcvd", "packets with CE")                                  \
+	X(XRC_NO_SRQ, "xrc_no_srq", "XRC requests for an SRQ that is not of the QP's domain") \
 	X(UC_DROPPED, "uc_dropped", "UC packets of messages that were lost or refused")     \
 	X(SQ_ERRORS, "sq_errors", "send queues in error (SQE), their QPs are not")         \
 	X(QP_ERRORS, "qp_errors", "QPs moved to error by the engine")
@@ -101,10 +102,13 @@ uint32_t roce_qpn_worker(const struct roce_qpn_table *t, uint32_t qpn);
 /** The number may be used again (after timewait). */
 void roce_qpn_release(struct roce_qpn_table *t, uint32_t qpn);
 uint32_t roce_qpn_count(const struct roce_qpn_table *t);
+/** The same of a table of SRQ numbers: let XRC requests find it; NULL: not any more. */
+void roce_srqn_set(struct roce_qpn_table *t, uint32_t srqn, struct verbs_srq *srq);
 
 struct roce_config {
 	struct verbs_worker *verbs;
 	struct roce_qpn_table *qpns;
+	struct roce_qpn_table *srqns; /* of XRC; NULL: there are none */
 	struct net_tx_batch **tx; /* one a port, indexed by verbs_av.port */
 	uint32_t num_ports;
 	struct rte_mempool *tx_pool; /* room for headers and the path MTU in one segment */
@@ -144,8 +148,8 @@ uint32_t roce_rx_held(const struct roce *r);
 struct roce_qp_init {
 	uint32_t qpn;
 	enum verbs_qp_type type;
-	uint32_t pd;
-	struct verbs_cq *send_cq, *recv_cq;
+	uint32_t pd; /* XRC_RECV: the domain's number */
+	struct verbs_cq *send_cq, *recv_cq; /* XRC_RECV has none; XRC_SEND: twice the same */
 	struct verbs_srq *srq;
 	struct ring_qp_daemon *daemon;
 	const void *sq_slots, *rq_slots; /* NULL: no such queue */

@@ -467,7 +467,7 @@ roce_comp_packet(struct roce *r, struct roce_rx *rx)
 	}
 	if (p->info->aeth && !roce_syn_is(p->syndrome, ROCE_SYN_ACK))
 		res = comp_nak(r, rx);
-	else if (p->opcode == ROCE_RC_ACK)
+	else if (p->opcode == (ROCE_RC_ACK | qp->op_base))
 		comp_ack(r, qp, p->psn);
 	else
 		res = comp_data(r, rx);

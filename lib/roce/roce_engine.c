@@ -92,8 +92,7 @@ roce_rwqe_flush(struct roce *r, struct roce_qp *qp)
 
 	if (!qp->rwqe_used)
 		return;
-	qp->rwqe_used = false;
-	verbs_complete_recv(r->w, &qp->v, &qp->rwqe, &d);
+	roce_recv_complete(r, qp, &d);
 }
 
 /**

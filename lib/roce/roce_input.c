@@ -133,13 +133,22 @@ input_address_ok(const struct roce_qp *qp, const struct net_pkt *np)
 	       net_ip_eq(&dst, &qp->path.src);
 }
 
+/** An XRC QP has one direction: requests are for targets, responses for initiators. */
+static inline bool
+input_wrong_end(const struct roce_qp *qp, const struct roce_rx *rx)
+{
+	return (qp->v.type == VERBS_QPT_XRC_SEND && roce_any(rx->p.info->mask, ROCE_REQUEST)) ||
+	       (qp->v.type == VERBS_QPT_XRC_RECV && roce_any(rx->p.info->mask, ROCE_RESPONSE));
+}
+
 static bool
 input_admit(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
 {
 	const struct roce_qp *qp = rx->qp;
 	enum roce_counter why;
 
-	if (unlikely(rx->p.info->transport != input_class[qp->v.type])) /* C-8 */
+	if (unlikely(rx->p.info->transport != input_class[qp->v.type] ||
+		     input_wrong_end(qp, rx))) /* C-8 */
 		why = ROCE_C_DROP_QP_TYPE;
 	else if (unlikely(!verbs_qp_may_receive(qp->v.state)))
 		why = ROCE_C_DROP_QP_STATE;

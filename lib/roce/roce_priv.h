@@ -93,6 +93,7 @@ struct roce_res {
 	uint32_t cur_psn, end_psn;
 	uint32_t start_psn; /* of this answer: it begins with First or Only */
 	uint32_t msn;
+	uint32_t pd; /* READ */
 	uint32_t rkey;
 	uint64_t va;
 	union {
@@ -213,6 +214,8 @@ struct roce_qp_cold {
 	uint32_t sel_psn, sel_end;
 	uint32_t rnr_psn;
 	uint32_t flush_to; /* of sq_flush, out of SQE: the send queue's tail then */
+	uint32_t xrc_srqn; /* of the message that is received, as the next */
+	uint64_t xrc_serial;
 	struct verbs_av av;
 	struct roce_res_ring *res_new; /* prepared */
 	struct roce_res_ring *res_old; /* to be freed, but not by a worker */
@@ -550,6 +553,14 @@ bool roce_note_len_ok(const struct roce_pkt *p);
 enum mr_result roce_flush_check(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p,
 				struct mr_ref *ref);
 void roce_flush_done(void);
+
+/* roce_xrc.c */
+/** The SRQ that a request in its turn names, and its whole message; NULL: none of the domain. */
+struct verbs_srq *roce_xrc_request(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p);
+/** That of the message under way; NULL: it is gone. */
+struct verbs_srq *roce_xrc_message(const struct roce *r, const struct roce_qp *qp);
+/** Complete the receive in use, to wherever it belongs. */
+void roce_recv_complete(struct roce *r, struct roce_qp *qp, const struct verbs_recv_done *d);
 
 /* roce_resp_tx.c */
 uint8_t roce_resp_credits(struct roce_qp *qp);

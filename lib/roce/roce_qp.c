@@ -288,11 +288,16 @@ roce_qp_send_error(struct roce *r, struct roce_qp *qp)
 	verbs_run_add(r->w, &qp->v);
 }
 
+static inline bool
+qp_cq_overrun(const struct verbs_cq *cq)
+{
+	return cq != NULL && atomic_load_explicit(&cq->overrun, memory_order_relaxed);
+}
+
 void
 roce_qp_check_cqs(struct roce *r, struct roce_qp *qp)
 {
-	if (likely(!atomic_load_explicit(&qp->v.send_cq->overrun, memory_order_relaxed) &&
-		   !atomic_load_explicit(&qp->v.recv_cq->overrun, memory_order_relaxed)))
+	if (likely(!qp_cq_overrun(qp->v.send_cq) && !qp_cq_overrun(qp->v.recv_cq)))
 		return;
 	if (qp->v.state == RING_QPS_ERR)
 		return;
@@ -319,7 +324,7 @@ roce_qp_detach(struct roce *r, struct verbs_qp *v)
 	qp_quiet(r, qp);
 	roce_qp_set_state(qp, RING_QPS_RESET); /* a placement that ends later goes no further */
 	verbs_run_remove(r->w, v);
-	if (!v->srq && qp->rwqe_used) {
+	if (!v->srq && v->type != VERBS_QPT_XRC_RECV && qp->rwqe_used) {
 		qp->rwqe_used = false;
 		verbs_rwqe_release(r->w, &qp->rwqe);
 	}
@@ -499,6 +504,8 @@ modify_reset(struct roce *r, struct roce_qp *qp)
 {
 	struct roce_qp_cold *cold = qp->cold;
 	struct roce_res_ring *garbage;
+	uint32_t srqn = cold->xrc_srqn;
+	uint64_t serial = cold->xrc_serial;
 	bool rwqe_used;
 
 	if (r)
@@ -516,6 +523,8 @@ modify_reset(struct roce *r, struct roce_qp *qp)
 	qp->res_tail = 0;
 	memset(cold, 0, sizeof(*cold));
 	cold->res_old = garbage;
+	cold->xrc_srqn = srqn;
+	cold->xrc_serial = serial;
 }
 
 /** SQE to RTS: what was posted in SQE is flushed still, what comes now is not. */

@@ -67,8 +67,14 @@ roce_req_fail(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, enum wc
 static enum wc_status
 req_check(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 {
+	const struct req_op *op = &req_ops[wqe->opcode];
+
+	/* not all that RC has are of the other classes too */
+	if (unlikely(!op->only && !op->first) ||
+	    unlikely(!roce_opcode_known(op->only | qp->op_base)))
+		return WC_LOC_QP_OP_ERR;
 	if (!roce_wqe_has_response(wqe))
-		return req_ops[wqe->opcode].only ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
+		return WC_SUCCESS;
 	if (qp->max_rd_atomic == 0)
 		return WC_LOC_QP_OP_ERR; /* it could never be sent */
 	if (wqe->opcode == RING_WR_FLUSH || wqe->opcode == RING_WR_ATOMIC_WRITE)
@@ -209,11 +215,21 @@ req_ackreq(struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn)
 	return (uint32_t)qp->acked * ROCE_BTH_ACKREQ;
 }
 
+/** First of what follows the BTH, in each XRC request. */
+static inline void
+req_xrceth(const struct verbs_wqe *wqe, const struct roce_opcode_info *info,
+	   const struct roce_out *out)
+{
+	if (unlikely(info->xrceth != 0))
+		roce_xrceth_emit(out->bth + info->xrceth, wqe->srqn);
+}
+
 static inline void
 req_ext(const struct verbs_wqe *wqe, uint8_t opcode, const struct roce_out *out)
 {
 	const struct roce_opcode_info *info = &roce_opcodes[opcode];
 
+	req_xrceth(wqe, info, out);
 	if (info->reth)
 		roce_reth_emit(out->bth + info->reth, wqe->remote_addr, wqe->rkey, wqe->length);
 	if (info->immdt)
@@ -265,6 +281,7 @@ req_emit_read(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_
 	uint32_t off = psn_sub(psn, wqe->first_psn) << qp->mtu_shift;
 	uint32_t len = wqe->length - off;
 	uint64_t va = wqe->remote_addr + off;
+	uint8_t opcode = ROCE_RC_READ_REQ | qp->op_base;
 	struct roce_out out;
 
 	if (end != wqe->last_psn)
@@ -272,8 +289,9 @@ req_emit_read(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_
 	if (base_bug(BUG_WRONG_RETH))
 		va = wqe->remote_addr;
 	qp->since_ackreq = 0;
-	roce_tx_open(r, qp, ROCE_RC_READ_REQ, 0, psn | ROCE_BTH_ACKREQ, 0, &out);
-	roce_reth_emit(out.ext, va, wqe->rkey, len);
+	roce_tx_open(r, qp, opcode, 0, psn | ROCE_BTH_ACKREQ, 0, &out);
+	req_xrceth(wqe, &roce_opcodes[opcode], &out);
+	roce_reth_emit(out.bth + roce_opcodes[opcode].reth, va, wqe->rkey, len);
 	roce_tx_close(r, qp, &out, NULL);
 }
 
@@ -281,12 +299,13 @@ static void
 req_emit_atomic(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 {
 	bool cas = wqe->opcode == RING_WR_ATOMIC_CMP_AND_SWP;
+	uint8_t opcode = req_ops[wqe->opcode].only | qp->op_base;
 	struct roce_out out;
 
 	qp->since_ackreq = 0;
-	roce_tx_open(r, qp, req_ops[wqe->opcode].only, 0, wqe->first_psn | ROCE_BTH_ACKREQ, 0,
-		     &out);
-	roce_atomiceth_emit(out.ext, wqe->remote_addr, wqe->rkey,
+	roce_tx_open(r, qp, opcode, 0, wqe->first_psn | ROCE_BTH_ACKREQ, 0, &out);
+	req_xrceth(wqe, &roce_opcodes[opcode], &out);
+	roce_atomiceth_emit(out.bth + roce_opcodes[opcode].atomiceth, wqe->remote_addr, wqe->rkey,
 			    cas ? wqe->swap : wqe->compare_add, cas ? wqe->compare_add : 0);
 	roce_tx_close(r, qp, &out, NULL);
 }

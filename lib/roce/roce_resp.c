@@ -37,6 +37,8 @@ struct resp {
 	const struct roce_pkt *p;
 	roce_mask mask;
 	enum wc_status why; /* of the receive request, when it fails */
+	uint32_t pd;	    /* that keys must belong to */
+	struct verbs_srq *srq; /* XRC: that the request names */
 	struct mr_ref ref;
 	uint64_t original;
 };
@@ -97,11 +99,23 @@ resp_rights(const struct resp *c)
 	return resp_is(c, ROCE_FLUSH) ? roce_flush_rights(c->p) : 0;
 }
 
+/** XRC: an SRQ of the QP's domain, in every request; its PD is the request's (A14). */
+static bool
+resp_check_xrc(struct resp *c)
+{
+	c->srq = roce_xrc_request(c->r, c->qp, c->p);
+	if (c->srq)
+		c->pd = c->srq->pd;
+	return c->srq != NULL;
+}
+
 static enum resp_state
 resp_check_permitted(struct resp *c)
 {
 	uint32_t need;
 
+	if (unlikely(resp_is(c, ROCE_XRCETH)) && !resp_check_xrc(c))
+		return RESP_ERR_INVALID;
 	if (resp_is(c, ROCE_SEND))
 		return RESP_RESOURCE;
 	need = resp_rights(c);
@@ -116,7 +130,10 @@ resp_take_rwqe(struct resp *c)
 
 	if (qp->rwqe_used)
 		return RESP_LENGTH;
-	ret = verbs_rq_fetch(c->r->w, &qp->v, &qp->rwqe);
+	if (unlikely(c->srq != NULL))
+		ret = verbs_srq_fetch(c->r->w, &qp->v, c->srq, &qp->rwqe);
+	else
+		ret = verbs_rq_fetch(c->r->w, &qp->v, &qp->rwqe);
 	if (ret == 0 || ret == -EAGAIN)
 		return RESP_RNR;
 	if (ret < 0)
@@ -202,7 +219,7 @@ resp_check_key(struct resp *c)
 	else if (len == 0)
 		return RESP_EXECUTE; /* neither key nor address matters (C-16) */
 	else
-		res = mr_check(c->r->w->mrs, key, qp->v.pd, qp->v.qpn, va, len, resp_rights(c),
+		res = mr_check(c->r->w->mrs, key, c->pd, qp->v.qpn, va, len, resp_rights(c),
 			       &c->ref);
 	if (likely(res == MR_OK))
 		return RESP_EXECUTE;
@@ -232,7 +249,7 @@ resp_execute(struct resp *c)
 					  resp_is(c, ROCE_START) ? p->rkey : qp->msg_rkey, 0,
 					  p->payload, p->payload_len);
 	} else if (resp_is(c, ROCE_ATOMIC)) {
-		bool cas = p->opcode == ROCE_RC_CMP_SWAP;
+		bool cas = p->opcode == (ROCE_RC_CMP_SWAP | qp->op_base);
 
 		failed = RESP_ERR_INVALID;
 		res = verbs_atomic(w, &qp->v, &c->ref, p->rkey, cas,
@@ -287,10 +304,9 @@ resp_complete(struct resp *c)
 	struct verbs_recv_done d;
 
 	roce_recv_fill(qp, c->p, &d);
-	verbs_complete_recv(c->r->w, &qp->v, &qp->rwqe, &d);
+	roce_recv_complete(c->r, qp, &d);
 	if (base_bug(BUG_DOUBLE_COMPLETION))
-		verbs_complete_recv(c->r->w, &qp->v, &qp->rwqe, &d);
-	qp->rwqe_used = false;
+		roce_recv_complete(c->r, qp, &d);
 	roce_qp_check_cqs(c->r, qp);
 }
 
@@ -310,6 +326,7 @@ resp_add_resource(struct resp *c)
 		e->type = ROCE_RES_READ;
 		e->va = c->p->va;
 		e->rkey = c->p->rkey;
+		e->pd = c->pd;
 		e->length = e->upto = c->p->dma_len;
 		psns = roce_num_psns(qp, c->p->dma_len);
 	} else if (resp_is(c, ROCE_ATOMIC)) {
@@ -358,7 +375,7 @@ resp_commit(struct resp *c)
 
 	if (likely(!resp_is(c, ROCE_INV)) || base_bug(BUG_KEY_AFTER_INV))
 		return resp_finish(c);
-	res = mr_invalidate_remote(r->w->mrs, c->p->inv_rkey, qp->v.pd, qp->v.qpn);
+	res = mr_invalidate_remote(r->w->mrs, c->p->inv_rkey, c->pd, qp->v.qpn);
 	if (res != MR_OK) {
 		counter_inc(&r->w->refused[res]);
 		c->why = WC_REM_INV_REQ_ERR;
@@ -480,8 +497,7 @@ resp_error(struct resp *c, uint8_t syndrome)
 	if (d.status == WC_SUCCESS)
 		d.status = roce_status_of_syndrome(syndrome);
 	if (qp->rwqe_used) {
-		qp->rwqe_used = false;
-		verbs_complete_recv(c->r->w, &qp->v, &qp->rwqe, &d);
+		roce_recv_complete(c->r, qp, &d);
 	} else {
 		c->r->w->host.event(c->r->w->host.ctx, roce_event_of_syndrome(syndrome), &qp->v);
 	}
@@ -570,7 +586,13 @@ resp_machine(struct roce *r, struct roce_rx *rx, enum resp_state s, uint64_t ori
 	c.p = &rx->p;
 	c.mask = rx->p.info->mask;
 	c.why = WC_SUCCESS;
+	c.pd = rx->qp->v.pd;
+	c.srq = NULL;
 	c.original = original;
+	if (unlikely(s != RESP_PSN && rx->qp->v.type == VERBS_QPT_XRC_RECV)) {
+		c.srq = roce_xrc_message(r, rx->qp);
+		c.pd = c.srq ? c.srq->pd : 0; /* no PD's number */
+	}
 	if (s == RESP_ERR_OP)
 		c.why = WC_LOC_PROT_ERR;
 	if (likely(s == RESP_PSN))

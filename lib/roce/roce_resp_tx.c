@@ -89,12 +89,15 @@ res_first_pending(struct roce_qp *qp)
 /* ---- responses ---------- */
 
 static uint8_t
-read_opcode(const struct roce_res *e)
+read_opcode(const struct roce_qp *qp, const struct roce_res *e)
 {
+	uint8_t base = qp->op_base;
+
 	if (e->cur_psn == e->start_psn)
-		return e->cur_psn == e->end_psn ? ROCE_RC_READ_RESP_ONLY
-						: ROCE_RC_READ_RESP_FIRST;
-	return e->cur_psn == e->end_psn ? ROCE_RC_READ_RESP_LAST : ROCE_RC_READ_RESP_MIDDLE;
+		return base | (e->cur_psn == e->end_psn ? ROCE_RC_READ_RESP_ONLY
+							: ROCE_RC_READ_RESP_FIRST);
+	return base |
+	       (e->cur_psn == e->end_psn ? ROCE_RC_READ_RESP_LAST : ROCE_RC_READ_RESP_MIDDLE);
 }
 
 static void
@@ -149,7 +152,7 @@ read_gather(struct roce *r, struct roce_qp *qp, struct roce_res *e, uint32_t off
 
 	if (len == 0)
 		return VERBS_DONE;
-	res = mr_check(r->w->mrs, e->rkey, qp->v.pd, qp->v.qpn, e->va + off, len, MR_REMOTE_READ,
+	res = mr_check(r->w->mrs, e->rkey, e->pd, qp->v.qpn, e->va + off, len, MR_REMOTE_READ,
 		       &ref);
 	if (res != MR_OK) {
 		counter_inc(&r->w->refused[res]);
@@ -165,7 +168,7 @@ resp_read_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 	uint32_t off = psn_sub(psn, e->first_psn) << qp->mtu_shift;
 	uint32_t left = e->upto - off;
 	uint32_t len = left < roce_mtu(qp) ? left : roce_mtu(qp);
-	uint8_t opcode = read_opcode(e);
+	uint8_t opcode = read_opcode(qp, e);
 	uint32_t state, *crc;
 	struct roce_out out;
 
@@ -200,7 +203,7 @@ resp_atomic_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 {
 	struct roce_out out;
 
-	roce_tx_open(r, qp, ROCE_RC_ATOMIC_ACK, 0, e->first_psn, 0, &out);
+	roce_tx_open(r, qp, ROCE_RC_ATOMIC_ACK | qp->op_base, 0, e->first_psn, 0, &out);
 	roce_aeth_emit(out.ext, roce_resp_credits(qp), e->msn);
 	roce_atomack_emit(out.ext + sizeof(struct roce_aeth), e->orig);
 	roce_tx_close(r, qp, &out, NULL);
@@ -269,7 +272,7 @@ roce_resp_speak(struct roce *r, struct roce_qp *qp)
 		return false;
 	if (say == ROCE_SAY_ACK)
 		syndrome = roce_resp_credits(qp);
-	roce_tx_open(r, qp, ROCE_RC_ACK, 0, qp->say_psn, 0, &out);
+	roce_tx_open(r, qp, ROCE_RC_ACK | qp->op_base, 0, qp->say_psn, 0, &out);
 	roce_aeth_emit(out.ext, syndrome, qp->msn);
 	roce_tx_close(r, qp, &out, NULL);
 	speak_count(r, qp);

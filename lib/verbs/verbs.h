@@ -218,7 +218,10 @@ struct verbs_qp {
 	uint8_t state;	     /* enum ring_qp_state; the worker's copy is the truth once bound */
 	uint8_t flags;	     /* VERBS_QP_* */
 	bool on_run_list;
-	uint32_t pd;
+	union {
+		uint32_t pd;
+		uint32_t xrcd; /* XRC_RECV: its domain; keys go by the PD of a request's SRQ */
+	};
 	uint32_t access;     /* rights granted to the peer: MR_REMOTE_* */
 	struct verbs_cq *send_cq;
 	struct verbs_cq *recv_cq;
@@ -266,6 +269,11 @@ struct verbs_srq {
 	_Atomic bool broken;
 	_Atomic uint64_t limit; /* VERBS_SRQ_LIMIT() of the last arming, see verbs_srq_arm() */
 	void *owner;
+	/* XRC: where completions go, the domain's number, and one that no other SRQ has had.
+	 * Constant. */
+	struct verbs_cq *cq;
+	uint32_t xrcd;
+	uint64_t serial;
 };
 
 /** Requests posted and not taken; UINT32_MAX: the indices are incredible. */
@@ -603,6 +611,9 @@ struct verbs_recv_done {
 /** Complete a receive request and release it. */
 void verbs_complete_recv(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *r,
 			 const struct verbs_recv_done *d);
+/** The same of an XRC SRQ, to its CQ. */
+void verbs_complete_xrc(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_srq *srq,
+			struct verbs_rwqe *r, const struct verbs_recv_done *d);
 /**
  * After a burst: one look at `armed` for each CQ completed to; wakes clients. QPs that waited
  * for what has come back to the pools are put on the run list.

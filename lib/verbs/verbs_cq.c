@@ -82,10 +82,10 @@ cqe_fill(struct ring_cqe *e, const struct verbs_worker *w, uint32_t wqe_index, u
 	e->timestamp = w->now;
 }
 
-/** Only index, QP and status of an error mean anything; the rest is zero, not left over. */
+/** Only index, QP, SRQ and status of an error mean anything; the rest is zero, not left over. */
 static void
-cq_post_error(struct verbs_worker *w, const struct verbs_qp *qp, struct verbs_cq *cq,
-	      uint32_t wqe_index, enum wc_status status, uint32_t flags)
+cq_post_error_of(struct verbs_worker *w, const struct verbs_qp *qp, struct verbs_cq *cq,
+		 uint32_t wqe_index, enum wc_status status, uint32_t flags, uint32_t srqn)
 {
 	struct ring_cqe *e = cq_reserve(w, cq);
 
@@ -94,8 +94,15 @@ cq_post_error(struct verbs_worker *w, const struct verbs_qp *qp, struct verbs_cq
 	cqe_fill(e, w, wqe_index, qp->qpn, status);
 	e->byte_len = 0;
 	e->imm = 0;
-	e->src_opcode = 0;
+	e->src_opcode = srqn;
 	cq_commit(w, cq, flags, status);
+}
+
+static void
+cq_post_error(struct verbs_worker *w, const struct verbs_qp *qp, struct verbs_cq *cq,
+	      uint32_t wqe_index, enum wc_status status, uint32_t flags)
+{
+	cq_post_error_of(w, qp, cq, wqe_index, status, flags, 0);
 }
 
 static inline void
@@ -128,23 +135,46 @@ verbs_complete_send(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_wq
 	verbs_wqe_free(w, qp, wqe);
 }
 
+#define RECV_FLAGS (RING_CQE_WITH_IMM | RING_CQE_WITH_INV | RING_CQE_GRH | RING_CQE_SOLICITED)
+
+/** A receive that went well; src: of the completion. */
+static inline void
+cq_post_recv(struct verbs_worker *w, const struct verbs_qp *qp, struct verbs_cq *cq,
+	     const struct verbs_rwqe *r, const struct verbs_recv_done *d, uint32_t src,
+	     uint32_t kind)
+{
+	struct ring_cqe *e = cq_reserve(w, cq);
+
+	if (unlikely(e == NULL))
+		return;
+	cqe_fill(e, w, r->wqe_index, qp->qpn, WC_SUCCESS);
+	e->byte_len = d->byte_len;
+	e->imm = d->imm;
+	e->src_opcode = (src & 0xffffff) | (uint32_t)d->opcode << 24;
+	cq_commit(w, cq, (d->cqe_flags & RECV_FLAGS) | kind, WC_SUCCESS);
+}
+
 void
 verbs_complete_recv(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_rwqe *r,
 		    const struct verbs_recv_done *d)
 {
-	uint32_t flags = d->cqe_flags & (RING_CQE_WITH_IMM | RING_CQE_WITH_INV | RING_CQE_GRH |
-					 RING_CQE_SOLICITED);
-	struct ring_cqe *e;
-
-	if (unlikely(d->status != WC_SUCCESS)) {
+	if (unlikely(d->status != WC_SUCCESS))
 		cq_post_error(w, qp, qp->recv_cq, r->wqe_index, d->status, RING_CQE_RECV);
-	} else if (likely((e = cq_reserve(w, qp->recv_cq)) != NULL)) {
-		cqe_fill(e, w, r->wqe_index, qp->qpn, WC_SUCCESS);
-		e->byte_len = d->byte_len;
-		e->imm = d->imm;
-		e->src_opcode = (d->src_qpn & 0xffffff) | (uint32_t)d->opcode << 24;
-		cq_commit(w, qp->recv_cq, flags | RING_CQE_RECV, WC_SUCCESS);
-	}
+	else
+		cq_post_recv(w, qp, qp->recv_cq, r, d, d->src_qpn, RING_CQE_RECV);
+	verbs_rwqe_release(w, r);
+}
+
+void
+verbs_complete_xrc(struct verbs_worker *w, struct verbs_qp *qp, struct verbs_srq *srq,
+		   struct verbs_rwqe *r, const struct verbs_recv_done *d)
+{
+	const uint32_t kind = RING_CQE_RECV | RING_CQE_XRC;
+
+	if (d->status != WC_SUCCESS)
+		cq_post_error_of(w, qp, srq->cq, r->wqe_index, d->status, kind, srq->srqn);
+	else
+		cq_post_recv(w, qp, srq->cq, r, d, srq->srqn, kind);
 	verbs_rwqe_release(w, r);
 }
 

@@ -182,6 +182,7 @@ create_engines(struct worker *w)
 	struct roce_config cfg = {
 		.verbs = &w->verbs,
 		.qpns = s->qpns,
+		.srqns = s->srqns,
 		.tx = w->tx,
 		.num_ports = w->num_tx,
 		.tx_pool = s->tx_pool,

@@ -175,6 +175,15 @@ wire_srq(struct wire *w)
 		.srqn = 1, .pd = WIRE_PD, .ring = &w->srq_where, .daemon = &w->srq_daemon,
 		.client = &w->srq_client, .stride = RING_SLOT_SIZE, .max_sge = RING_RWQE_SGES,
 	};
+	if (w->params.type != VERBS_QPT_XRC_RECV)
+		return;
+	w->srq.srqn = WIRE_SRQN;
+	w->srq.xrcd = WIRE_XRCD;
+	w->srq.serial = 1;
+	w->srq.cq = w->cq;
+	w->srqns = roce_qpn_table_create(16);
+	ck_assert_int_eq(roce_qpn_take(w->srqns, WIRE_SRQN), 0);
+	roce_srqn_set(w->srqns, WIRE_SRQN, &w->srq);
 }
 
 static uint32_t
@@ -196,6 +205,15 @@ wire_qp(struct wire *w, const struct wire_params *p)
 		.max_recv_sge = RING_RWQE_SGES,
 	};
 
+	if (p->type == VERBS_QPT_XRC_RECV) {
+		init.pd = WIRE_XRCD;
+		init.send_cq = init.recv_cq = NULL;
+		init.sq_slots = NULL;
+	}
+	if (p->type == VERBS_QPT_XRC_RECV || p->type == VERBS_QPT_XRC_SEND) {
+		init.srq = NULL;
+		init.rq_slots = NULL;
+	}
 	w->qp = roce_qp_create(&init);
 	ck_assert_ptr_nonnull(w->qp);
 	ck_assert_int_eq(roce_qpn_take(w->qpns, init.qpn), 0);
@@ -214,6 +232,11 @@ wire_step_modify(struct wire *w, struct verbs_qp_attr *a, unsigned int state, ui
 	mask |= VERBS_QP_STATE;
 	if (w->qp->type == VERBS_QPT_UC)
 		mask &= ~(uint32_t)ACKED_ATTRS;
+	if (w->qp->type == VERBS_QPT_XRC_SEND)
+		mask &= ~(uint32_t)(VERBS_QP_MIN_RNR_TIMER | VERBS_QP_MAX_DEST_RD_ATOMIC);
+	if (w->qp->type == VERBS_QPT_XRC_RECV)
+		mask &= ~(uint32_t)(VERBS_QP_RETRY_CNT | VERBS_QP_RNR_RETRY |
+				    VERBS_QP_MAX_QP_RD_ATOMIC);
 	ck_assert_int_eq(verbs_qp_modify_check(w->qp->type, w->qp->state, state, mask), 0);
 	ck_assert_int_eq(roce_qp_prepare(w->qp, a, mask), 0);
 	ck_assert_int_eq(roce_qp_modify(w->r, w->qp, a, mask, w->now), 0);
@@ -258,7 +281,7 @@ static void
 wire_engine(struct wire *w, const struct wire_params *p)
 {
 	struct roce_config cfg = {
-		.verbs = &w->vw, .qpns = w->qpns, .tx = w->txs, .num_ports = 1,
+		.verbs = &w->vw, .qpns = w->qpns, .srqns = w->srqns, .tx = w->txs, .num_ports = 1,
 		.tx_pool = w->pool, .max_rx_held = 256,
 		.max_rx_held_qp = or_default(p->max_rx_held_qp, 64),
 		.max_inflight = p->max_inflight, .max_reap = p->max_reap,
@@ -290,8 +313,8 @@ wire_new(const struct wire_params *p)
 	w->sq = wire_zalloc(WIRE_SLOTS * RING_SLOT_SIZE);
 	w->rq = wire_zalloc(WIRE_SLOTS * RING_SLOT_SIZE);
 	wire_memory(w);
-	wire_srq(w);
 	wire_cq(w);
+	wire_srq(w);
 	wire_engine(w, p);
 	wire_qp(w, p);
 	wire_connect(w, p);
@@ -348,6 +371,7 @@ wire_free(struct wire *w)
 	roce_qp_free(w->qp);
 	roce_destroy(w->r);
 	roce_qpn_table_free(w->qpns);
+	roce_qpn_table_free(w->srqns);
 	ck_assert_uint_eq(rte_mempool_in_use_count(w->pool), 0);
 	net_neigh_put(w->neigh);
 	net_neigh_table_free(w->neighs);

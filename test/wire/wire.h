@@ -23,6 +23,8 @@
 #include "verbs.h"
 
 #define WIRE_PD 5u
+#define WIRE_XRCD 9u
+#define WIRE_SRQN 0x778899u
 #define WIRE_QPN 0x112233u
 #define WIRE_PEER_QPN 0x445566u
 #define WIRE_VA 0x100000u
@@ -62,6 +64,7 @@ struct wire {
 	uint32_t sq_tail, rq_tail;
 	struct verbs_srq srq;
 	struct verbs_srq_ring srq_where;
+	struct roce_qpn_table *srqns; /* XRC: w->srq is in there */
 	struct ring_srq_client srq_client;
 	struct ring_srq_daemon srq_daemon;
 	_Atomic uint32_t *srq_ring;
