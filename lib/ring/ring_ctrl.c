@@ -93,6 +93,9 @@ static const struct ring_ctrl_info ops[RING_CTRL_OP_COUNT] = {
 	CALL(DESTROY_AH, "DESTROY_AH", handle_req, done_rep),
 	CALL(ATTACH_MCAST, "ATTACH_MCAST", mcast_req, done_rep),
 	CALL(DETACH_MCAST, "DETACH_MCAST", mcast_req, done_rep),
+	CALL(ALLOC_XRCD, "ALLOC_XRCD", alloc_xrcd_req, handle_rep),
+	CALL(DEALLOC_XRCD, "DEALLOC_XRCD", handle_req, done_rep),
+	CALL(OPEN_QP, "OPEN_QP", open_qp_req, done_rep),
 };
 
 const struct ring_ctrl_info *

@@ -70,8 +70,9 @@ enum ring_ctrl_op {
 	RING_CTRL_DESTROY_AH = 0x49,
 	RING_CTRL_ATTACH_MCAST = 0x4a,
 	RING_CTRL_DETACH_MCAST = 0x4b,
-	RING_CTRL_ALLOC_XRCD = 0x4c, /* reserved, as the next */
+	RING_CTRL_ALLOC_XRCD = 0x4c,
 	RING_CTRL_DEALLOC_XRCD = 0x4d,
+	RING_CTRL_OPEN_QP = 0x4e,
 
 	/* Connection management: reserved numbers. Layouts come with a minor version. */
 	RING_CTRL_CM_FIRST = 0x80,

@@ -395,12 +395,13 @@ RING_CTRL_SIZE(ring_ctrl_alloc_fast_mr_req, 8);
 enum ring_export_kind {
 	RING_EXPORT_PD = 1,
 	RING_EXPORT_MR = 2,
+	RING_EXPORT_XRCD = 3, /* as a PD */
 };
 
 /** Make a token by which another process of the same uid can import the object. */
 struct ring_ctrl_export_req {
 	uint32_t kind;	 /* enum ring_export_kind */
-	uint32_t handle; /* PD or lkey */
+	uint32_t handle; /* PD, lkey or XRCD */
 };
 RING_CTRL_SIZE(ring_ctrl_export_req, 8);
 
@@ -425,7 +426,7 @@ RING_CTRL_SIZE(ring_ctrl_import_req, 24);
 
 struct ring_ctrl_import_rep {
 	int32_t status;
-	uint32_t handle; /* PD, for DEALLOC_PD in this context; or lkey */
+	uint32_t handle; /* PD or XRCD of this context, for DEALLOC_*; or lkey */
 	uint32_t rkey;	 /* MR */
 	uint32_t access; /* MR */
 	uint64_t length; /* MR */
@@ -483,7 +484,10 @@ enum ring_qp_flag {
 	RING_QP_SIG_ALL = 1, /* every send request makes a completion */
 };
 
-/** Limits are requests; the reply has what is granted, never less (B178). */
+/**
+ * Limits are requests; the reply has what is granted, never less (B178). An XRC_SEND QP has no
+ * recv_cq; an XRC_RECV QP has neither PD nor CQs nor queues, but a domain, and no place in memory.
+ */
 struct ring_ctrl_create_qp_req {
 	uint8_t type; /* enum ring_qp_type */
 	uint8_t flags; /* enum ring_qp_flag */
@@ -638,6 +642,33 @@ struct ring_ctrl_query_srq_rep {
 	uint32_t limit; /* 0 once it was reached */
 };
 RING_CTRL_SIZE(ring_ctrl_query_srq_rep, 16);
+
+/* ---- XRC ---- */
+
+enum ring_xrcd_flag {
+	RING_XRCD_FILE = 1,   /* the one domain of this file, for all processes of the uid */
+	RING_XRCD_CREATE = 2, /* make it if there is none; needed without FILE */
+	RING_XRCD_EXCL = 4,   /* -EEXIST if there is one; only with CREATE */
+};
+
+/** -ENOENT: the file has no domain. Which file it is is the client's word. */
+struct ring_ctrl_alloc_xrcd_req {
+	uint32_t flags; /* enum ring_xrcd_flag */
+	uint32_t reserved;
+	uint64_t dev, ino; /* with FILE, as stat() tells them; else 0 */
+};
+RING_CTRL_SIZE(ring_ctrl_alloc_xrcd_req, 24);
+
+/**
+ * An XRC_RECV QP of somebody's in the domain: named by its QPN in this context, too, until
+ * DESTROY_QP closes it, which ends it if nobody else has it open. -EBUSY: it is open here.
+ */
+struct ring_ctrl_open_qp_req {
+	uint32_t xrcd;
+	uint32_t qpn;
+	uint64_t user_handle;
+};
+RING_CTRL_SIZE(ring_ctrl_open_qp_req, 16);
 
 /* ---- addresses of datagrams ---- */
 

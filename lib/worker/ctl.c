@@ -517,6 +517,7 @@ device_lists(struct worker_device *d)
 	TAILQ_INIT(&d->clients);
 	TAILQ_INIT(&d->reap);
 	TAILQ_INIT(&d->ready);
+	TAILQ_INIT(&d->xrc_list);
 	LIST_INIT(&d->users);
 	STAILQ_INIT(&d->graces);
 	STAILQ_INIT(&d->timewait);
@@ -558,6 +559,7 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 	d->lane_limit_ns = LANE_LIMIT_NS;
 	d->maps.limit = mapmem_share_max();
 	arc4random_buf(d->boot_id, sizeof(d->boot_id));
+	arc4random_buf(&d->xrc_salt, sizeof(d->xrc_salt));
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epfd < 0 || shared_init(d, why) < 0 || pools_init(d, why) < 0 ||
 		ctl_helper_start(d) < 0 || mapmem_sigbus_install() < 0 ||
@@ -582,7 +584,8 @@ clients_end(struct worker_device *d)
 	ctl_event_all(d, RING_EVENT_DEVICE_FATAL, RING_EVENT_OF_DEVICE, 0);
 	TAILQ_FOREACH(c, &d->clients, link)
 		ctl_client_kill(c, NULL);
-	while (!TAILQ_EMPTY(&d->clients) || !STAILQ_EMPTY(&d->graces)) {
+	while (!TAILQ_EMPTY(&d->clients) || !STAILQ_EMPTY(&d->graces) ||
+		!TAILQ_EMPTY(&d->xrc_list)) {
 		for (uint32_t i = 0; i < d->sh.num_workers; i++)
 			worker_poll(d->workers[i]);
 		worker_ctl_poll(d, 1);
@@ -653,6 +656,9 @@ worker_device_destroy(struct worker_device *d)
 		ctl_map_fini(&d->objs[i]);
 	ctl_map_fini(&d->domains);
 	ctl_map_fini(&d->exports);
+	ctl_map_fini(&d->xrcs);
+	ctl_map_fini(&d->xrc_files);
+	ctl_map_fini(&d->targets);
 	if (d->sh.mrs != NULL)
 		mr_table_free(d->sh.mrs);
 	if (d->sh.qpns != NULL)

@@ -12,6 +12,7 @@
 #define CAP_RC_RNR_NAK_GEN (1ull << 12)
 #define CAP_SRQ_RESIZE (1ull << 13)
 #define CAP_MEM_WINDOW (1ull << 17)
+#define CAP_XRC (1ull << 20)
 #define CAP_MEM_MGT_EXTENSIONS (1ull << 21) /* LOCAL_INV, SEND with invalidate, FAST_REG */
 #define CAP_MEM_WINDOW_TYPE_2B (1ull << 24)
 #define CAP_ON_DEMAND_PAGING (1ull << 31)
@@ -69,7 +70,7 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->device_cap_flags = CAP_CURR_QP_STATE_MOD | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID |
 		CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE | CAP_MEM_WINDOW |
 		CAP_MEM_MGT_EXTENSIONS | CAP_MEM_WINDOW_TYPE_2B | CAP_ON_DEMAND_PAGING |
-		CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE; /* no memory is persistent */
+		CAP_FLUSH_GLOBAL | CAP_ATOMIC_WRITE | CAP_XRC; /* no memory is persistent */
 	p->max_mr_size = UINT64_C(1) << 48;
 	p->page_size_cap = UINT64_C(0xfffff000);
 	p->completion_timestamp_mask = UINT64_MAX;

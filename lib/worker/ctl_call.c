@@ -43,6 +43,9 @@ static const ctl_op_fn ops[RING_CTRL_OP_COUNT] = {
 	[RING_CTRL_MODIFY_SRQ] = ctl_op_modify_srq,
 	[RING_CTRL_QUERY_SRQ] = ctl_op_query_srq,
 	[RING_CTRL_DESTROY_SRQ] = ctl_op_destroy_srq,
+	[RING_CTRL_ALLOC_XRCD] = ctl_op_alloc_xrcd,
+	[RING_CTRL_DEALLOC_XRCD] = ctl_op_dealloc_xrcd,
+	[RING_CTRL_OPEN_QP] = ctl_op_open_qp,
 };
 
 bool

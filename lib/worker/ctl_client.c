@@ -477,7 +477,7 @@ reap_step(struct ctl_client *c)
 	ctl_client_drop_queue(c);
 	ctl_wait_wake(c, -ECONNRESET);
 	ctl_resolves_cancel(c);
-	if (reap_kind(c, CTL_QP, ctl_qp_destroy))
+	if (reap_kind(c, CTL_QP, ctl_qp_destroy) || reap_kind(c, CTL_OPEN, ctl_open_destroy))
 		return false;
 	/* The helper's jobs hold regions and PDs, by references that this does not ask for. */
 	if (c->jobs != 0)
@@ -489,7 +489,8 @@ reap_step(struct ctl_client *c)
 	if (reap_kind(c, CTL_CQ, ctl_cq_destroy))
 		return false;
 	if (reap_kind(c, CTL_CHANNEL, ctl_channel_destroy) ||
-		reap_kind(c, CTL_MEM, ctl_mem_destroy) || reap_kind(c, CTL_PD, ctl_pd_destroy))
+		reap_kind(c, CTL_MEM, ctl_mem_destroy) || reap_kind(c, CTL_PD, ctl_pd_destroy) ||
+		reap_kind(c, CTL_XRCD, ctl_xrcd_destroy))
 		return false;
 	if (c->ctx != NULL) {
 		ctl_context_del(c);

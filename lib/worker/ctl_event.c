@@ -55,10 +55,16 @@ ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object, u
 void
 ctl_event_object(struct ctl_obj *o, unsigned int type, unsigned int object)
 {
+	ctl_event_of(o, type, object, ctl_obj_handle(o));
+}
+
+void
+ctl_event_of(struct ctl_obj *o, unsigned int type, unsigned int object, uint32_t handle)
+{
 	const struct ring_ctrl_event ev = {
 		.type = type,
 		.object = object,
-		.handle = ctl_obj_handle(o),
+		.handle = handle,
 		.user_handle = o->user_handle,
 	};
 
@@ -73,6 +79,15 @@ static struct ctl_qp *
 qp_of(const struct verbs_qp *qp)
 {
 	return (struct ctl_qp *)((uint8_t *)qp->owner - offsetof(struct ctl_qp, w));
+}
+
+static void
+qp_event(struct ctl_qp *qp, unsigned int type)
+{
+	if (qp->xrc != NULL)
+		ctl_target_event(qp, type);
+	else
+		ctl_event_object(&qp->o, type, RING_EVENT_OF_QP);
 }
 
 void
@@ -95,7 +110,7 @@ ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
 	case VERBS_EVENT_COMM_EST:
 	case VERBS_EVENT_SQ_DRAINED:
 	case VERBS_EVENT_QP_LAST_WQE_REACHED:
-		ctl_event_object(&qp_of(qp)->o, m->event.event, RING_EVENT_OF_QP);
+		qp_event(qp_of(qp), m->event.event);
 		break;
 	case VERBS_EVENT_SRQ_ERR:
 	case VERBS_EVENT_SRQ_LIMIT_REACHED:

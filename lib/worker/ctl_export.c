@@ -61,6 +61,7 @@ ctl_export_end(struct worker_device *d, struct ctl_export *x)
 static struct ctl_obj *
 object_of(struct ctl_client *c, const struct ring_ctrl_export_req *r, struct ctl_export **x)
 {
+	struct ctl_xrcd *xrcd;
 	struct ctl_pd *pd;
 	struct ctl_mr *mr;
 
@@ -70,6 +71,13 @@ object_of(struct ctl_client *c, const struct ring_ctrl_export_req *r, struct ctl
 			return NULL;
 		*x = &pd->export;
 		return &pd->o;
+	}
+	if (r->kind == RING_EXPORT_XRCD) {
+		xrcd = ctl_obj_find(c, CTL_XRCD, r->handle);
+		if (xrcd == NULL)
+			return NULL;
+		*x = &xrcd->export;
+		return &xrcd->o;
 	}
 	mr = r->kind == RING_EXPORT_MR ? ctl_obj_find(c, CTL_MR, r->handle) : NULL;
 	if (mr == NULL || mr->type != MR_TYPE_REGION || mr->killed)
@@ -96,6 +104,22 @@ ctl_op_export(struct ctl_client *c, const void *req, void *rep, struct ctl_elem 
 	return err;
 }
 
+/* What can be imported; CTL_KINDS: no such. */
+static enum ctl_kind
+kind_of(uint32_t kind)
+{
+	switch (kind) {
+	case RING_EXPORT_PD:
+		return CTL_PD;
+	case RING_EXPORT_MR:
+		return CTL_MR;
+	case RING_EXPORT_XRCD:
+		return CTL_XRCD;
+	default:
+		return CTL_KINDS;
+	}
+}
+
 /* What a token stands for. Compared in constant time, though the map's look-up is not. */
 static int
 find(struct ctl_client *c, const struct ring_ctrl_import_req *r, struct ctl_obj **o)
@@ -109,7 +133,7 @@ find(struct ctl_client *c, const struct ring_ctrl_import_req *r, struct ctl_obj 
 	if ((*o)->client->uid != c->uid)
 		return -EACCES;
 	if ((*o)->dying || (*o)->client->state != CTL_CLIENT_OPEN ||
-		(*o)->kind != (r->kind == RING_EXPORT_PD ? CTL_PD : CTL_MR))
+		(*o)->kind != kind_of(r->kind))
 		return -ENOENT;
 	return 0;
 }
@@ -124,13 +148,15 @@ ctl_op_import(struct ctl_client *c, const void *req, void *rep, struct ctl_elem 
 	int err;
 
 	(void)e;
-	if (r->reserved != 0 || (r->kind != RING_EXPORT_PD && r->kind != RING_EXPORT_MR))
+	if (r->reserved != 0 || kind_of(r->kind) == CTL_KINDS)
 		return -EINVAL;
 	err = find(c, r, &o);
 	if (err < 0)
 		return err;
 	if (r->kind == RING_EXPORT_PD)
 		return ctl_pd_new(c, ((struct ctl_pd *)o)->domain, &p->handle);
+	if (r->kind == RING_EXPORT_XRCD)
+		return ctl_xrcd_new(c, ((struct ctl_xrcd *)o)->xrc, &p->handle);
 	mr = (const struct ctl_mr *)o;
 	if (mr->killed)
 		return -ENOENT;

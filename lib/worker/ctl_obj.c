@@ -6,8 +6,14 @@
 #include "ctl_priv.h"
 
 const char *const ctl_kind_name[CTL_KINDS] = {
-	[CTL_PD] = "pds", [CTL_CHANNEL] = "channels", [CTL_CQ] = "cqs",
-	[CTL_QP] = "qps", [CTL_SRQ] = "srqs",     [CTL_MR] = "mrs",
+	[CTL_PD] = "pds",
+	[CTL_CHANNEL] = "channels",
+	[CTL_CQ] = "cqs",
+	[CTL_QP] = "qps",
+	[CTL_SRQ] = "srqs",
+	[CTL_OPEN] = "xrc_openings",
+	[CTL_XRCD] = "xrcds",
+	[CTL_MR] = "mrs",
 	[CTL_MEM] = "blocks",
 };
 
@@ -45,7 +51,7 @@ ctl_user_put(struct ctl_user *u)
 void
 ctl_user_free(struct ctl_user *u)
 {
-	if (u->clients == 0 && u->resolving == 0 && u->abandoned == 0) {
+	if (u->clients == 0 && u->resolving == 0 && u->abandoned == 0 && u->xrcs == 0) {
 		LIST_REMOVE(u, link);
 		free(u);
 	}

@@ -81,6 +81,8 @@ enum ctl_kind {
 	CTL_CQ,
 	CTL_QP,
 	CTL_SRQ,
+	CTL_OPEN, /* of XRC target QPs */
+	CTL_XRCD,
 	CTL_MR, /* memory windows too */
 	CTL_MEM,
 	CTL_KINDS
@@ -107,6 +109,7 @@ struct ctl_user {
 	uint32_t registering; /* regions that the helper looks at the memory of */
 	uint32_t abandoned; /* lanes of clients that are gone, whose call hangs; it lives as long */
 	uint32_t resolving; /* neighbours: it lives as long as these, too */
+	uint32_t xrcs; /* XRC domains, the same */
 	uint32_t resolves;  /* RESOLVE requests under way */
 	uint32_t woken; /* of its line, which have not tried again yet */
 	struct ctl_neigh_waits line; /* for more of those */
@@ -540,10 +543,15 @@ struct ctl_srq {
 	struct arena_block *client_words, *daemon_words;
 	struct arena_block *entries; /* index and slots */
 	struct arena_block *old;     /* of a resize, until no worker can look there */
+	struct ctl_xrcd *xrcd; /* XRC, as the next */
+	struct ctl_cq *cq;
+	struct ctl_cq_waiter cq_wait; /* while it is made: for the workers' ends of the CQ */
+	struct ctl_wait mem_wait;
 	uint32_t max_wr; /* as asked for; there may be more entries */
 	uint32_t home;	 /* worker of its QPs; RING_NO_HANDLE before the first */
+	bool making;
 	bool resizing;
-	struct ctl_elem resizer;
+	struct ctl_elem resizer; /* or maker */
 	struct ring_ctrl_modify_srq_req modify; /* what it asked for */
 	struct ctl_grace grace;
 	struct ctl_msg msg;
@@ -601,8 +609,16 @@ struct ctl_qp {
 	struct worker_qp w; /* verbs_qp.owner points here */
 	struct verbs_qp *vqp;
 	struct ctl_pd *pd;
+	struct worker_device *dev;
 	struct ctl_cq *scq, *rcq;
 	struct ctl_srq *srq; /* or NULL */
+	/* An XRC target: its object is no client's, and in the device's map of targets. */
+	struct ctl_xrc *xrc;
+	TAILQ_ENTRY(ctl_qp) target_link;
+	TAILQ_HEAD(, ctl_open) opens;
+	struct ctl_open *last; /* closed: told when the QP is gone */
+	struct ctl_qp_op *end_op;
+	struct ring_qp_daemon *words; /* in `daemon`, or a target's own */
 	struct arena_block *queues; /* client words, SQ, RQ */
 	struct arena_block *daemon;
 	uint32_t bell;
@@ -623,6 +639,41 @@ struct ctl_qp {
 	struct net_neigh *neigh;   /* of its address vector */
 	struct ring_ctrl_qp_attr attr; /* as set, for queries */
 };
+
+/** An XRC domain. */
+struct ctl_xrc {
+	struct ctl_map_node node; /* by number, of those that PDs' domains have, too */
+	struct ctl_map_node file_node;
+	TAILQ_ENTRY(ctl_xrc) link;
+	struct worker_device *device;
+	struct ctl_user *user; /* who made it: all of them are of that uid */
+	uint64_t dev, ino;     /* of its file, if it has one */
+	bool file;
+	bool held; /* its targets are being ended */
+	uint32_t users; /* XRCDs */
+	TAILQ_HEAD(, ctl_qp) targets;
+	struct worker_ctx *ctx; /* shares of the pools, no bells: no worker polls it */
+	struct ctl_msg msg;
+	uint32_t told; /* workers that were asked to forget the shares */
+};
+
+/** A client's hold on a domain. refs: SRQs and openings of targets. */
+struct ctl_xrcd {
+	struct ctl_obj o;
+	struct ctl_xrc *xrc;
+	struct ctl_export export;
+};
+
+/** A client's hold on a target QP. */
+struct ctl_open {
+	struct ctl_obj o;
+	TAILQ_ENTRY(ctl_open) qp_link;
+	struct ctl_qp *qp;
+	struct ctl_xrcd *xrcd;
+};
+
+/** An XRCD of the domain. 0, -EDQUOT, -ENOMEM. */
+int ctl_xrcd_new(struct ctl_client *c, struct ctl_xrc *x, uint32_t *handle);
 
 /** A number that may not be used again yet. */
 struct ctl_timewait {
@@ -762,6 +813,9 @@ int ctl_op_create_srq(struct ctl_client *c, const void *req, void *rep, struct c
 int ctl_op_modify_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_query_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_destroy_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_alloc_xrcd(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_dealloc_xrcd(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_open_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 
 /** Take objects of a dying client down; each ends in ctl_obj_del(). */
 void ctl_pd_destroy(struct ctl_obj *o);
@@ -771,6 +825,8 @@ void ctl_channel_destroy(struct ctl_obj *o);
 void ctl_cq_destroy(struct ctl_obj *o);
 void ctl_qp_destroy(struct ctl_obj *o);
 void ctl_srq_destroy(struct ctl_obj *o);
+void ctl_open_destroy(struct ctl_obj *o);
+void ctl_xrcd_destroy(struct ctl_obj *o);
 
 /** A bell slot, the same at every worker. As ctl_mem_alloc(). */
 int ctl_bell_get(struct ctl_client *c, uint32_t *bell);
@@ -784,6 +840,10 @@ void ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m);
 void ctl_event_push(struct ctl_client *c, const struct ring_ctrl_event *ev);
 /** An event of an object, unless its destruction is being answered. object: RING_EVENT_OF_*. */
 void ctl_event_object(struct ctl_obj *o, unsigned int type, unsigned int object);
+/** The same by another handle than its own. */
+void ctl_event_of(struct ctl_obj *o, unsigned int type, unsigned int object, uint32_t handle);
+/** Of a target QP, to all who have it open. */
+void ctl_target_event(struct ctl_qp *qp, unsigned int type);
 void ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object,
 		   uint32_t handle);
 void ctl_notify(struct worker_device *d, struct verbs_cq *cq);
@@ -814,6 +874,9 @@ struct worker_device {
 	LIST_HEAD(, ctl_user) users;
 	struct ctl_map objs[CTL_KINDS]; /* CTL_MEM: unused, its handles are a client's */
 	struct ctl_map domains, exports;
+	struct ctl_map xrcs, xrc_files, targets;
+	TAILQ_HEAD(, ctl_xrc) xrc_list;
+	uint64_t xrc_salt, next_serial;
 	struct ctl_helper *helper;
 	struct rte_mempool *msgs;
 	struct worker_msg *waiting[RING_MAX_WORKERS], **waiting_tail[RING_MAX_WORKERS];

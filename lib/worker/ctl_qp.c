@@ -19,14 +19,15 @@ create_ok(const struct ring_ctrl_create_qp_req *r)
 	return r->max_send_wr <= MAX_QP_WR && r->max_recv_wr <= MAX_QP_WR &&
 		r->max_send_sge <= RING_MAX_SGE && r->max_recv_sge <= RING_MAX_SGE &&
 		r->max_inline <= RING_MAX_INLINE && (r->flags & ~RING_QP_SIG_ALL) == 0 &&
-		r->reserved == 0 && r->xrcd == RING_NO_HANDLE;
+		r->reserved == 0 && (r->type == RING_QPT_XRC_RECV || r->xrcd == RING_NO_HANDLE);
 }
 
 /* What the engine does not run is refused when it is asked for, and not first by the peer. */
 static bool
 type_offered(unsigned int type)
 {
-	return type == RING_QPT_RC || type == RING_QPT_UC;
+	return type == RING_QPT_RC || type == RING_QPT_UC || type == RING_QPT_XRC_SEND ||
+		type == RING_QPT_XRC_RECV;
 }
 
 /* Slots for that many requests of the largest kind; and so many fit then. */
@@ -45,15 +46,17 @@ size_queues(struct ctl_qp *qp, const struct ring_ctrl_create_qp_req *r)
 	uint32_t of_sge = ring_wqe_slots_sge(r->max_send_sge);
 	uint32_t of_inline = ring_wqe_slots_inline(r->max_inline);
 
+	bool rq = qp->srq == NULL && r->type != RING_QPT_XRC_SEND;
+
 	qp->max_send_wr = r->max_send_wr;
-	qp->max_recv_wr = qp->srq != NULL ? 0 : r->max_recv_wr;
+	qp->max_recv_wr = rq ? r->max_recv_wr : 0;
 	qp->sq_slots = queue_slots(&qp->max_send_wr, of_sge > of_inline ? of_sge : of_inline);
-	if (qp->srq == NULL)
+	if (rq)
 		qp->rq_slots =
 			queue_slots(&qp->max_recv_wr, ring_rwqe_slots(r->max_recv_sge));
 	qp->max_inline = r->max_inline;
 	qp->max_send_sge = r->max_send_sge != 0 ? (uint8_t)r->max_send_sge : 1;
-	if (qp->srq == NULL)
+	if (rq)
 		qp->max_recv_sge = r->max_recv_sge != 0 ? (uint8_t)r->max_recv_sge : 1;
 	qp->type = r->type;
 	qp->flags = r->flags;
@@ -71,6 +74,8 @@ qp_memory(struct ctl_client *c, struct ctl_qp *qp)
 	if (err == 0)
 		err = ctl_mem_alloc(c, RING_ARENA_D, sizeof(struct ring_qp_daemon), RING_LINE,
 			true, &qp->daemon);
+	if (err == 0)
+		qp->words = ctl_block_ptr(qp->daemon);
 	return err;
 }
 
@@ -84,7 +89,7 @@ qp_engine(struct ctl_qp *qp, uint32_t qpn)
 		.pd = ctl_pd_number(qp->pd),
 		.send_cq = qp->scq->vcq,
 		.recv_cq = qp->rcq->vcq,
-		.daemon = ctl_block_ptr(qp->daemon),
+		.daemon = qp->words,
 		.client = (const struct ring_qp_client *)base,
 		.sq_slots = base + SQ_OFFSET,
 		.srq = qp->srq != NULL ? &qp->srq->v : NULL,
@@ -158,10 +163,16 @@ create_refs(struct ctl_client *c, struct ctl_qp *qp, const struct ring_ctrl_crea
 {
 	qp->pd = ctl_obj_find(c, CTL_PD, r->pd);
 	qp->scq = ctl_cq_find(c, r->send_cq);
-	qp->rcq = ctl_cq_find(c, r->recv_cq);
+	if (r->type == RING_QPT_XRC_SEND) {
+		if (r->recv_cq != RING_NO_HANDLE || r->srqn != RING_NO_HANDLE)
+			return -EINVAL;
+		qp->rcq = qp->scq;
+	} else {
+		qp->rcq = ctl_cq_find(c, r->recv_cq);
+	}
 	if (r->srqn != RING_NO_HANDLE) {
 		qp->srq = ctl_obj_find(c, CTL_SRQ, r->srqn);
-		if (qp->srq == NULL)
+		if (qp->srq == NULL || qp->srq->cq != NULL) /* requests name an XRC SRQ, not QPs */
 			return -EINVAL;
 	}
 	return qp->pd != NULL && qp->scq != NULL && qp->rcq != NULL ? 0 : -EINVAL;
@@ -179,10 +190,13 @@ ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 		return -EINVAL;
 	if (!type_offered(r->type))
 		return -EOPNOTSUPP;
+	if (r->type == RING_QPT_XRC_RECV)
+		return ctl_target_create(c, r, rep);
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return -ENOMEM;
 	TAILQ_INIT(&qp->ops);
+	qp->dev = c->dev;
 	err = create_refs(c, qp, r);
 	if (err == 0) {
 		size_queues(qp, r);
@@ -209,9 +223,7 @@ ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 unsigned int
 ctl_qp_state(const struct ctl_qp *qp)
 {
-	const struct ring_qp_daemon *words = ctl_block_ptr(qp->daemon);
-
-	return atomic_load_explicit(&words->state, memory_order_acquire);
+	return atomic_load_explicit(&qp->words->state, memory_order_acquire);
 }
 
 static void
@@ -276,11 +288,11 @@ ctl_qp_send(struct ctl_qp *qp, enum worker_msg_type type,
 	struct worker_msg *m = &qp->msg.m;
 
 	m->type = (uint8_t)type;
-	m->qp.ctx = qp->o.client->ctx;
+	m->qp.ctx = qp->xrc != NULL ? qp->xrc->ctx : qp->o.client->ctx;
 	m->qp.qp = qp->vqp;
 	m->qp.bell_slot = qp->bell;
 	qp->msg.replied = replied;
-	ctl_msg_send(qp->o.client->dev, qp->worker, &qp->msg);
+	ctl_msg_send(qp->dev, qp->worker, &qp->msg);
 }
 
 /* ---- query ---------- */
@@ -335,7 +347,7 @@ int
 ctl_op_query_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
 	const struct ring_ctrl_handle_req *r = req;
-	struct ctl_qp *qp = ctl_obj_find(c, CTL_QP, r->handle);
+	struct ctl_qp *qp = ctl_qp_find(c, r->handle);
 	int err;
 
 	(void)rep;
@@ -350,8 +362,8 @@ ctl_op_query_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_ele
 
 /* ---- destruction ---------- */
 
-static void
-qpn_retire(struct worker_device *d, struct ctl_qp *qp)
+void
+ctl_qpn_retire(struct worker_device *d, struct ctl_qp *qp)
 {
 	struct ctl_timewait *t = NULL;
 	uint32_t qpn = ctl_obj_handle(&qp->o);
@@ -387,10 +399,14 @@ ctl_qp_free(struct ctl_qp *qp)
 {
 	struct ctl_client *c = qp->o.client;
 
+	if (qp->xrc != NULL) {
+		ctl_target_free(qp);
+		return;
+	}
 	if (qp->neigh != NULL)
 		net_neigh_put(qp->neigh);
 	roce_qp_free(qp->vqp); /* and what is left of its garbage */
-	qpn_retire(c->dev, qp);
+	ctl_qpn_retire(c->dev, qp);
 	ctl_bell_put(c, qp->bell);
 	ctl_mem_free(&qp->queues);
 	ctl_mem_free(&qp->daemon);
@@ -430,7 +446,7 @@ static void
 destroy_begin(struct ctl_qp_op *op)
 {
 	struct ctl_qp *qp = op->qp;
-	struct worker_device *d = qp->o.client->dev;
+	struct worker_device *d = qp->dev;
 
 	if (qp->bound) {
 		roce_qpn_set(d->sh.qpns, ctl_obj_handle(&qp->o), NULL, 0);
@@ -443,21 +459,32 @@ destroy_begin(struct ctl_qp_op *op)
 	}
 }
 
-static int
-destroy_add(struct ctl_qp *qp, struct ctl_elem e)
+void
+ctl_qp_end(struct ctl_qp *qp, struct ctl_qp_op *op)
 {
-	int err = ctl_qp_op_add(qp, e, destroy_begin);
 	bool nested;
 
-	if (err < 0)
-		return err;
-	ctl_obj_dying(&qp->o);
+	op->qp = qp;
+	op->begin = destroy_begin;
+	TAILQ_INSERT_TAIL(&qp->ops, op, link);
 	/* What is cancelled may not begin the destruction and free the QP under us. */
 	nested = qp->running;
 	qp->running = true;
 	ctl_qp_cancel_wait(qp);
 	qp->running = nested;
 	ctl_qp_op_next(qp);
+}
+
+static int
+destroy_add(struct ctl_qp *qp, struct ctl_elem e)
+{
+	struct ctl_qp_op *op = calloc(1, sizeof(*op));
+
+	if (op == NULL)
+		return -ENOMEM;
+	op->e = e;
+	ctl_obj_dying(&qp->o);
+	ctl_qp_end(qp, op);
 	return 0;
 }
 
@@ -475,12 +502,13 @@ int
 ctl_op_destroy_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
 	const struct ring_ctrl_handle_req *r = req;
-	struct ctl_qp *qp = ctl_obj_find(c, CTL_QP, r->handle);
+	struct ctl_qp *qp = ctl_qp_find(c, r->handle);
 	int err;
 
-	(void)rep;
 	if (qp == NULL || r->reserved != 0)
 		return -EINVAL;
+	if (qp->xrc != NULL)
+		return ctl_target_close(c, qp, rep, e);
 	err = destroy_add(qp, e);
 	return err < 0 ? err : CTL_LATER;
 }

@@ -24,6 +24,17 @@ struct ctl_qp_op {
 
 /** Queue an operation; ctl_qp_op_next() begins it when it is its turn. 0 or -ENOMEM. */
 int ctl_qp_op_add(struct ctl_qp *qp, struct ctl_elem e, void (*begin)(struct ctl_qp_op *op));
+/** The last operation: destroys it. Its memory was got before. May free the QP. */
+void ctl_qp_end(struct ctl_qp *qp, struct ctl_qp_op *op);
+/** The client's QP of that number, or the target that it has open; NULL: neither. */
+struct ctl_qp *ctl_qp_find(struct ctl_client *c, uint32_t qpn);
+void ctl_qpn_retire(struct worker_device *d, struct ctl_qp *qp);
+/* ctl_xrc.c: the same for targets, as CREATE_QP and DESTROY_QP do it. */
+int ctl_target_create(struct ctl_client *c, const struct ring_ctrl_create_qp_req *r,
+		      struct ring_ctrl_create_qp_rep *p);
+int ctl_target_close(struct ctl_client *c, struct ctl_qp *qp, struct ring_ctrl_done_rep *rep,
+		     struct ctl_elem e);
+void ctl_target_free(struct ctl_qp *qp);
 /** May free the QP. */
 void ctl_qp_op_next(struct ctl_qp *qp);
 /** The operation has ended; the next begins. May free the QP, unless called from begin(). */

@@ -90,7 +90,7 @@ void
 ctl_qp_unbound(struct ctl_qp *qp)
 {
 	qp->bound = false;
-	qp->o.client->dev->qps_on[qp->worker]--;
+	qp->dev->qps_on[qp->worker]--;
 }
 
 static void
@@ -153,7 +153,7 @@ static void bind_step(struct ctl_qp_op *op);
 static void
 bind_failed(struct ctl_qp_op *op, int status)
 {
-	op->qp->o.client->dev->qps_on[op->qp->worker]--;
+	op->qp->dev->qps_on[op->qp->worker]--;
 	modify_done(op, status);
 }
 
@@ -188,6 +188,10 @@ bind_step(struct ctl_qp_op *op)
 	struct ctl_qp *qp = op->qp;
 	int err;
 
+	if (qp->xrc != NULL) { /* has none: SRQs have */
+		send_modify(op, WORKER_MSG_QP_BIND);
+		return;
+	}
 	op->cq_wait.resume = bind_cq;
 	err = ctl_cq_sub_get(qp->scq, qp->worker, &op->cq_wait);
 	if (err == 0)
@@ -206,11 +210,20 @@ bind_step(struct ctl_qp_op *op)
 
 /* ---- getting ready ---------- */
 
+static uint32_t
+worker_of(struct worker_device *d, const struct ctl_qp *qp)
+{
+	if (qp->xrc != NULL)
+		return ctl_worker_near(d, ctl_obj_handle(&qp->o) % d->sh.num_workers);
+	return qp->srq != NULL ? ctl_srq_worker(d, qp->srq, qp->rcq)
+			       : ctl_worker_for(d, qp->rcq);
+}
+
 static void
 apply(struct ctl_qp_op *op)
 {
 	struct ctl_qp *qp = op->qp;
-	struct worker_device *d = qp->o.client->dev;
+	struct worker_device *d = qp->dev;
 	int err = roce_qp_prepare(qp->vqp, &op->attr, op->mask);
 
 	if (err < 0) {
@@ -224,8 +237,7 @@ apply(struct ctl_qp_op *op)
 		else
 			made(op);
 	} else {
-		qp->worker = qp->srq != NULL ? ctl_srq_worker(d, qp->srq, qp->rcq)
-					     : ctl_worker_for(d, qp->rcq);
+		qp->worker = worker_of(d, qp);
 		d->qps_on[qp->worker]++;
 		bind_step(op);
 	}
@@ -253,7 +265,7 @@ ctl_qp_cancel_wait(struct ctl_qp *qp)
 	struct ctl_qp_op *op = TAILQ_FIRST(&qp->ops);
 
 	if (op != NULL && op->neigh_wait.list != NULL) {
-		ctl_neigh_cancel(qp->o.client->dev, &op->neigh_wait);
+		ctl_neigh_cancel(qp->dev, &op->neigh_wait);
 		modify_done(op, -ECANCELED);
 	}
 }
@@ -261,7 +273,7 @@ ctl_qp_cancel_wait(struct ctl_qp *qp)
 static void
 path(struct ctl_qp_op *op)
 {
-	struct ctl_client *c = op->qp->o.client;
+	struct ctl_client *c = op->e.call->client; /* who may not be the QP's only one */
 	int err = ctl_av_resolve(c, &op->ring.av, &op->attr.av);
 
 	op->neigh_wait.resolved = neigh_resolved;
@@ -360,7 +372,7 @@ modify_begin(struct ctl_qp_op *op)
 		err = verbs_qp_modify_check((enum verbs_qp_type)qp->type, cur, op->next, r->mask);
 	if (err == 0 && (r->mask & MASK_REFUSED) != 0)
 		err = -EOPNOTSUPP;
-	if (err == 0 && !values_ok(qp->o.client->dev, qp, op))
+	if (err == 0 && !values_ok(qp->dev, qp, op))
 		err = -EINVAL;
 	if (err < 0) {
 		modify_done(op, err);
@@ -378,7 +390,7 @@ int
 ctl_op_modify_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
 	const struct ring_ctrl_modify_qp_req *r = req;
-	struct ctl_qp *qp = ctl_obj_find(c, CTL_QP, r->qpn);
+	struct ctl_qp *qp = ctl_qp_find(c, r->qpn);
 	int err;
 
 	(void)rep;

@@ -174,6 +174,8 @@ fill_srq(struct show *s, struct ctl_obj *o)
 	num(s, "posted", posted != UINT32_MAX ? posted : 0);
 	num(s, "limit", verbs_srq_armed(&srq->v));
 	num(s, "users", o->refs);
+	if (srq->xrcd != NULL)
+		num(s, "xrc_domain", srq->v.xrcd);
 	if (srq->home != RING_NO_HANDLE)
 		num(s, "home", srq->home);
 	num(s, "broken", atomic_load(&srq->v.broken));
@@ -190,7 +192,10 @@ fill_qp(struct show *s, struct ctl_obj *o)
 	num(s, "qpn", ctl_obj_handle(o));
 	str(s, "type", verbs_qp_type_name(qp->type));
 	str(s, "state", verbs_qp_state_name(ctl_qp_state(qp)));
-	num(s, "pd", ctl_obj_handle(&qp->pd->o));
+	if (qp->xrc != NULL)
+		num(s, "xrc_domain", qp->xrc->node.key);
+	else
+		num(s, "pd", ctl_obj_handle(&qp->pd->o));
 	if (qp->srq != NULL)
 		num(s, "srqn", ctl_obj_handle(&qp->srq->o));
 	if (!qp->bound)
@@ -210,6 +215,24 @@ fill_qp(struct show *s, struct ctl_obj *o)
 	num(s, "naks_rcvd", info.naks_rcvd);
 	num(s, "rnrs_sent", info.rnrs_sent);
 	num(s, "rnrs_rcvd", info.rnrs_rcvd);
+}
+
+/* Targets are their domain's, and nobody's in particular. */
+static void
+show_qps(struct show *s)
+{
+	struct ctl_xrc *x;
+	struct ctl_qp *qp;
+
+	show_objects(s, CTL_QP, fill_qp);
+	TAILQ_FOREACH(x, &s->d->xrc_list, link) {
+		TAILQ_FOREACH(qp, &x->targets, target_link) {
+			if (!show_begin(s))
+				continue;
+			fill_qp(s, &qp->o);
+			end(s);
+		}
+	}
 }
 
 /* A key each, with the index that programs use: a key that comes twice shows the last one. */
@@ -334,7 +357,7 @@ worker_show(struct worker_device *d, const char *kind, uint32_t skip, uint32_t m
 	else if (strcmp(kind, "cqs") == 0)
 		show_objects(&s, CTL_CQ, fill_cq);
 	else if (strcmp(kind, "qps") == 0)
-		show_objects(&s, CTL_QP, fill_qp);
+		show_qps(&s);
 	else if (strcmp(kind, "srqs") == 0)
 		show_objects(&s, CTL_SRQ, fill_srq);
 	else if (strcmp(kind, "ports") == 0)

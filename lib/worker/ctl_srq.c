@@ -129,39 +129,163 @@ create_reply(const struct ctl_srq *srq, struct ring_ctrl_create_srq_rep *p)
 	p->daemon = ctl_block_loc(srq->daemon_words);
 }
 
+/* What it needs beside memory. XRC: a domain and a CQ; else neither. */
+static int
+create_refs(struct ctl_client *c, struct ctl_srq *srq, const struct ring_ctrl_create_srq_req *r)
+{
+	srq->pd = ctl_obj_find(c, CTL_PD, r->pd);
+	if (srq->pd == NULL)
+		return -EINVAL;
+	if (r->xrcd == RING_NO_HANDLE && r->cqn == RING_NO_HANDLE)
+		return 0;
+	srq->xrcd = ctl_obj_find(c, CTL_XRCD, r->xrcd);
+	srq->cq = ctl_cq_find(c, r->cqn);
+	if (srq->xrcd == NULL || srq->cq == NULL)
+		return -EINVAL;
+	srq->v.xrcd = (uint32_t)srq->xrcd->xrc->node.key;
+	srq->v.cq = srq->cq->vcq;
+	srq->v.serial = ++c->dev->next_serial;
+	return 0;
+}
+
+static void
+refs_get(struct ctl_srq *srq)
+{
+	srq->pd->o.refs++;
+	if (srq->cq != NULL) {
+		srq->cq->o.refs++;
+		srq->xrcd->o.refs++;
+	}
+}
+
+static void
+refs_put(struct ctl_srq *srq)
+{
+	srq->pd->o.refs--;
+	if (srq->cq != NULL) {
+		srq->cq->o.refs--;
+		srq->xrcd->o.refs--;
+	}
+}
+
+static void
+srq_gone(struct worker_device *d, struct ctl_srq *srq)
+{
+	roce_qpn_release(d->sh.srqns, srq->v.srqn);
+	refs_put(srq);
+	ctl_obj_del(&srq->o, 0);
+	srq_free(srq);
+}
+
+/* ---- XRC: the workers' ends of the CQ ---------- */
+
+static void ends_step(struct ctl_srq *srq);
+
+static void
+ends_done(struct ctl_srq *srq, int status)
+{
+	struct worker_device *d = srq->o.client->dev;
+	struct ctl_elem e = srq->resizer;
+
+	srq->making = false;
+	if (status == 0 && srq->o.dying)
+		status = -ECONNRESET;
+	if (status == 0) {
+		create_reply(srq, ctl_elem_rep(e));
+		roce_srqn_set(d->sh.srqns, srq->v.srqn, &srq->v);
+	}
+	ctl_elem_done(e, status);
+	if (srq->o.dying)
+		ctl_srq_destroy(&srq->o);
+	else if (status < 0)
+		srq_gone(d, srq);
+}
+
+static void
+ends_mem(struct ctl_wait *w, int status)
+{
+	struct ctl_srq *srq =
+		(struct ctl_srq *)((uint8_t *)w - offsetof(struct ctl_srq, mem_wait));
+
+	if (status < 0)
+		ends_done(srq, status);
+	else
+		ends_step(srq);
+}
+
+static void
+ends_cq(struct ctl_cq_waiter *w, int status)
+{
+	struct ctl_srq *srq = (struct ctl_srq *)((uint8_t *)w - offsetof(struct ctl_srq, cq_wait));
+
+	if (status < 0)
+		ends_done(srq, status);
+	else
+		ends_step(srq);
+}
+
+/* Any worker may have a target of the domain, now or later. */
+static void
+ends_step(struct ctl_srq *srq)
+{
+	struct ctl_client *c = srq->o.client;
+	int err = 0;
+
+	srq->cq_wait.resume = ends_cq;
+	srq->mem_wait.resume = ends_mem;
+	for (uint32_t w = 0; w < c->dev->sh.num_workers && err == 0; w++)
+		err = ctl_cq_sub_get(srq->cq, w, &srq->cq_wait);
+	if (err == -EINPROGRESS)
+		return;
+	if (err == -EAGAIN && c->state != CTL_CLIENT_DYING)
+		ctl_wait_add(c, &srq->mem_wait);
+	else
+		ends_done(srq, err);
+}
+
+static int
+create_made(struct ctl_srq *srq, const struct ring_ctrl_create_srq_req *r, void *rep,
+	struct ctl_elem e)
+{
+	srq->o.user_handle = r->user_handle;
+	srq->v.pd = ctl_pd_number(srq->pd);
+	refs_get(srq);
+	verbs_srq_arm(&srq->v, r->limit); /* for those that will be posted */
+	if (srq->cq == NULL) {
+		create_reply(srq, rep);
+		return 0;
+	}
+	srq->making = true;
+	srq->resizer = e;
+	ends_step(srq);
+	return CTL_LATER;
+}
+
 int
 ctl_op_create_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
 	const struct ring_ctrl_create_srq_req *r = req;
-	struct ctl_pd *pd = ctl_obj_find(c, CTL_PD, r->pd);
 	struct ctl_srq *srq;
 	int err;
 
-	(void)e;
-	if (pd == NULL || !size_ok(r->max_wr, r->limit) || r->max_sge > RING_MAX_SGE)
+	if (!size_ok(r->max_wr, r->limit) || r->max_sge > RING_MAX_SGE)
 		return -EINVAL;
-	if (r->xrcd != RING_NO_HANDLE || r->cqn != RING_NO_HANDLE)
-		return -EOPNOTSUPP;
 	err = ctl_obj_room(c, CTL_SRQ);
 	if (err < 0)
 		return err;
 	srq = srq_new(c, r);
 	if (srq == NULL)
 		return -ENOMEM;
-	err = srq_memory(c, srq);
+	err = create_refs(c, srq, r);
+	if (err == 0)
+		err = srq_memory(c, srq);
 	if (err == 0)
 		err = srq_enter(c, srq);
 	if (err < 0) {
 		srq_free(srq);
 		return err == -EAGAIN ? CTL_AGAIN : err;
 	}
-	srq->o.user_handle = r->user_handle;
-	srq->pd = pd;
-	srq->v.pd = ctl_pd_number(pd);
-	pd->o.refs++;
-	verbs_srq_arm(&srq->v, r->limit); /* for those that will be posted */
-	create_reply(srq, rep);
-	return 0;
+	return create_made(srq, r, rep, e);
 }
 
 uint32_t
@@ -263,7 +387,7 @@ ctl_op_modify_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_e
 
 	if (srq == NULL || (r->mask & ~(uint32_t)(RING_SRQ_MAX_WR | RING_SRQ_LIMIT)) != 0)
 		return -EINVAL;
-	if (srq->resizing)
+	if (srq->resizing || srq->making)
 		return -EBUSY;
 	max_wr = (r->mask & RING_SRQ_MAX_WR) ? r->max_wr : srq->max_wr;
 	limit = (r->mask & RING_SRQ_LIMIT) ? r->limit : verbs_srq_armed(&srq->v);
@@ -295,15 +419,6 @@ ctl_op_query_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 
 /* ---- the end ---------- */
 
-static void
-srq_gone(struct worker_device *d, struct ctl_srq *srq)
-{
-	roce_qpn_release(d->sh.srqns, srq->v.srqn);
-	srq->pd->o.refs--;
-	ctl_obj_del(&srq->o, 0);
-	srq_free(srq);
-}
-
 /* One worker after the other: what each of them has to tell of it comes before its answer. */
 static void
 del_replied(struct worker_device *d, struct ctl_msg *m)
@@ -325,8 +440,10 @@ ctl_srq_destroy(struct ctl_obj *o)
 	struct ctl_srq *srq = (struct ctl_srq *)o;
 
 	ctl_obj_dying(o);
-	if (!srq->resizing) /* else it comes here again */
-		del_replied(o->client->dev, &srq->msg);
+	if (srq->resizing || srq->making)
+		return; /* it comes here again */
+	roce_srqn_set(o->client->dev->sh.srqns, srq->v.srqn, NULL);
+	del_replied(o->client->dev, &srq->msg);
 }
 
 int
@@ -338,7 +455,7 @@ ctl_op_destroy_srq(struct ctl_client *c, const void *req, void *rep, struct ctl_
 	(void)rep;
 	if (srq == NULL || r->reserved != 0)
 		return -EINVAL;
-	if (srq->o.refs != 0 || srq->resizing)
+	if (srq->o.refs != 0 || srq->resizing || srq->making)
 		return -EBUSY;
 	srq->o.destroyer = e;
 	ctl_srq_destroy(&srq->o);

@@ -242,6 +242,8 @@ bell_assign(const struct worker *w, const struct worker_msg *m, struct verbs_qp 
 	uint32_t chunk = m->qp.bell_slot / RING_BELL_SLOTS;
 	uint32_t slot = m->qp.bell_slot % RING_BELL_SLOTS;
 
+	if (m->qp.bell_slot == UINT32_MAX) /* an XRC target has nothing to post */
+		return;
 	at->slots_used[chunk] = RTE_MAX(at->slots_used[chunk], slot + 1);
 	at->slots[chunk][slot] = qp;
 }

@@ -65,7 +65,8 @@ struct worker_msg {
 			struct worker_ctx *ctx;
 			struct verbs_qp *qp;
 			uint32_t bell_slot; /* in ctx, over all its chunks:
-					     * chunk number * RING_BELL_SLOTS + slot */
+					     * chunk number * RING_BELL_SLOTS + slot;
+					     * UINT32_MAX: none */
 			uint32_t mask;
 			struct verbs_qp_attr attr; /* in; QUERY: out */
 		} qp;

@@ -454,7 +454,8 @@ static void
 fx_settle(uint32_t clients)
 {
 	while (fx_dev->num_clients != clients || !STAILQ_EMPTY(&fx_dev->graces) ||
-		fx_dev->num_timewait != 0 || fx_dev->resolutions.count != 0)
+		fx_dev->num_timewait != 0 || fx_dev->resolutions.count != 0 ||
+		fx_dev->xrcs.count != (clients != 0 ? fx_dev->xrcs.count : 0))
 		fx_step();
 }
 

@@ -37,6 +37,9 @@ expect_clean(void)
 		ck_assert_uint_eq(fx_dev->objs[i].count, 0);
 	ck_assert_uint_eq(fx_dev->domains.count, 0);
 	ck_assert_uint_eq(fx_dev->exports.count, 0);
+	ck_assert_uint_eq(fx_dev->xrcs.count, 0);
+	ck_assert_uint_eq(fx_dev->xrc_files.count, 0);
+	ck_assert_uint_eq(fx_dev->targets.count, 0);
 	ck_assert(LIST_EMPTY(&fx_dev->users));
 	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
 	ck_assert_uint_eq(fx_dev->num_timewait, 0);

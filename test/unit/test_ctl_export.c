@@ -193,7 +193,7 @@ START_TEST(token__guessed_or_void)
 	}
 	ck_assert_int_eq(import(&other, RING_EXPORT_MR, s.pd_token, &rep), -ENOENT);
 	ck_assert_int_eq(import(&other, RING_EXPORT_PD, s.mr_token, &rep), -ENOENT);
-	ck_assert_int_eq(import(&other, 3, s.mr_token, &rep), -EINVAL);
+	ck_assert_int_eq(import(&other, 4, s.mr_token, &rep), -EINVAL);
 	rereg.lkey = s.mr.lkey;
 	ck_assert_int_eq(fx_call(&cl, RING_CTRL_REREG_MR, &rereg, &again), 0);
 	ck_assert_int_eq(import(&other, RING_EXPORT_MR, s.mr_token, &rep), -ENOENT);
