@@ -14,6 +14,7 @@ cq_release(struct client_obj *obj)
 	struct client_cq *cq = CLIENT_OF(struct client_cq, obj, obj);
 
 	client_map_fini(&cq->qps);
+	client_map_fini(&cq->srqs);
 	free(cq);
 }
 
@@ -109,7 +110,7 @@ rnic_destroy_cq(struct rnic_cq *pub)
 
 	if (client_is_child(ctx))
 		return -EPERM;
-	if (cq->qps.used)
+	if (cq->qps.used || cq->srqs.used)
 		return -EBUSY;
 	rc = client_destroy_call(ctx, RING_CTRL_DESTROY_CQ, pub->handle);
 	if (rc)
@@ -156,6 +157,29 @@ client_cq_detach(struct rnic_cq *pub, struct client_qp *qp)
 	client_map_del(&cq->qps, qp->pub.qp_num);
 	if (cq->last == qp)
 		cq->last = NULL;
+	client_unlock(&cq->lock);
+}
+
+int
+client_cq_attach_srq(struct rnic_cq *pub, struct rnic_srq *srq)
+{
+	struct client_cq *cq = client_cq(pub);
+	int rc;
+
+	client_lock(&cq->lock);
+	rc = client_map_put(&cq->srqs, srq->srqn, srq);
+	client_unlock(&cq->lock);
+	return rc;
+}
+
+/* Its completions that were not polled are of nothing that is known from here on. */
+void
+client_cq_detach_srq(struct rnic_cq *pub, struct rnic_srq *srq)
+{
+	struct client_cq *cq = client_cq(pub);
+
+	client_lock(&cq->lock);
+	client_map_del(&cq->srqs, srq->srqn);
 	client_unlock(&cq->lock);
 }
 

@@ -296,8 +296,8 @@ rnic_dealloc_mw(struct rnic_mw *pub)
 	return 0;
 }
 
-static int
-export_object(struct rnic_context *ctx, uint32_t kind, uint32_t handle, struct rnic_token *token)
+int
+client_export(struct rnic_context *ctx, uint32_t kind, uint32_t handle, struct rnic_token *token)
 {
 	struct ring_ctrl_export_req req = {.kind = kind, .handle = handle};
 	struct ring_ctrl_export_rep rep;
@@ -308,8 +308,8 @@ export_object(struct rnic_context *ctx, uint32_t kind, uint32_t handle, struct r
 	return rc;
 }
 
-static int
-import_object(struct rnic_context *ctx, uint32_t kind, const struct rnic_token *token,
+int
+client_import(struct rnic_context *ctx, uint32_t kind, const struct rnic_token *token,
 	struct ring_ctrl_import_rep *rep)
 {
 	struct ring_ctrl_import_req req = {.kind = kind};
@@ -321,13 +321,13 @@ import_object(struct rnic_context *ctx, uint32_t kind, const struct rnic_token *
 int
 rnic_export_pd(struct rnic_pd *pd, struct rnic_token *token)
 {
-	return export_object(pd->context, RING_EXPORT_PD, pd->handle, token);
+	return client_export(pd->context, RING_EXPORT_PD, pd->handle, token);
 }
 
 int
 rnic_export_mr(struct rnic_mr *mr, struct rnic_token *token)
 {
-	return export_object(mr->context, RING_EXPORT_MR,
+	return client_export(mr->context, RING_EXPORT_MR,
 		CLIENT_OF(struct client_mr, pub, mr)->handle, token);
 }
 
@@ -335,7 +335,7 @@ int
 rnic_import_pd(struct rnic_context *ctx, const struct rnic_token *token, struct rnic_pd **pd)
 {
 	struct ring_ctrl_import_rep rep;
-	int rc = import_object(ctx, RING_EXPORT_PD, token, &rep);
+	int rc = client_import(ctx, RING_EXPORT_PD, token, &rep);
 
 	return rc ? rc : pd_new(ctx, rep.handle, pd);
 }
@@ -352,7 +352,7 @@ rnic_import_mr(struct rnic_context *ctx, const struct rnic_token *token, struct 
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	rc = import_object(ctx, RING_EXPORT_MR, token, &rep);
+	rc = client_import(ctx, RING_EXPORT_MR, token, &rep);
 	if (rc) {
 		free(mr);
 		return rc;

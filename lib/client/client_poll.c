@@ -119,17 +119,25 @@ complete(struct client_cq *cq, const struct ring_cqe *e, uint32_t tag, struct rn
 {
 	uint32_t qpn_status = e->qpn_status;
 	uint32_t src_opcode = e->src_opcode;
-	struct client_qp *qp = qp_find(cq, qpn_status & 0xffffff);
+	struct client_qp *qp = NULL;
+	struct rnic_srq *srq = NULL;
 	bool ok;
 
-	if (!qp)
+	if (tag & RING_CQE_XRC) {
+		srq = client_map_get(&cq->srqs, src_opcode & 0xffffff);
+		src_opcode &= 0xff000000;
+	} else {
+		qp = qp_find(cq, qpn_status & 0xffffff);
+		srq = qp && (tag & RING_CQE_RECV) ? qp->pub.srq : NULL;
+	}
+	if (!qp && !srq)
 		return false;
-	if (!(tag & RING_CQE_RECV))
-		ok = wq_complete(&qp->pub.sq, e->wqe_index, &wc->wr_id);
-	else if (qp->pub.srq)
-		ok = client_srq_complete(qp->pub.srq, e->wqe_index, &wc->wr_id);
-	else
+	if (srq)
+		ok = client_srq_complete(srq, e->wqe_index, &wc->wr_id);
+	else if (tag & RING_CQE_RECV)
 		ok = wq_complete(&qp->pub.rq, e->wqe_index, &wc->wr_id);
+	else
+		ok = wq_complete(&qp->pub.sq, e->wqe_index, &wc->wr_id);
 	wc->status = qpn_status >> 24;
 	wc->opcode = src_opcode >> 24;
 	wc->byte_len = e->byte_len;
@@ -139,7 +147,8 @@ complete(struct client_cq *cq, const struct ring_cqe *e, uint32_t tag, struct rn
 	wc->wc_flags = wc_flags(tag);
 	wc->vendor_err = 0;
 	wc->timestamp = e->timestamp;
-	wc->qp = &qp->pub;
+	wc->qp = qp ? &qp->pub : NULL;
+	wc->srq = srq;
 	return ok;
 }
 

@@ -60,7 +60,8 @@ rnic_qp_ring(struct rnic_qp *pub)
 static inline bool
 state_ok(const struct client_qp *qp, uint32_t least)
 {
-	return atomic_load_explicit(&qp->daemon->state, memory_order_relaxed) >= least ||
+	return (qp->daemon &&
+		       atomic_load_explicit(&qp->daemon->state, memory_order_relaxed) >= least) ||
 		atomic_load_explicit(&qp->state, memory_order_relaxed) >= least;
 }
 

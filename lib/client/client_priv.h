@@ -256,6 +256,7 @@ struct client_cq {
 	uint32_t last_qpn;
 	struct client_qp *last;
 	struct client_map qps; /* whose completions are taken */
+	struct client_map srqs; /* of XRC: the same */
 	struct ring_cq_client *client;
 	const struct ring_cq_daemon *daemon;
 	struct client_sub sub[RING_MAX_WORKERS];
@@ -290,6 +291,8 @@ struct rnic_srq {
 	struct rnic_pd *pd;
 	struct client_lock lock;
 	uint32_t srqn;
+	struct rnic_xrcd *xrcd; /* XRC, as the next */
+	struct rnic_cq *cq;
 	uint32_t max_sge;
 	uint32_t slots_per_wr;
 	/* under its lock, as a resize is */
@@ -304,6 +307,13 @@ struct rnic_srq {
 	uint32_t *index;
 	uint8_t *slots;
 	struct ring_srq_client *client;
+	struct client_obj obj;
+};
+
+struct rnic_xrcd {
+	struct rnic_context *context;
+	uint32_t handle;
+	int fd; /* of the file, so that its number stays its own; -1 */
 	struct client_obj obj;
 };
 
@@ -335,6 +345,14 @@ bool client_srq_complete(struct rnic_srq *srq, uint32_t slot, uint64_t *wr_id);
 /** The QP's completions in the CQ, which are not to be told, give their SRQ's slots back. */
 void client_cq_clean(struct client_cq *cq, struct client_qp *qp);
 int client_cq_attach(struct rnic_cq *cq, struct client_qp *qp);
+/** The same of an XRC SRQ. */
+int client_cq_attach_srq(struct rnic_cq *cq, struct rnic_srq *srq);
+void client_cq_detach_srq(struct rnic_cq *cq, struct rnic_srq *srq);
+/** Tokens (client_mem.c). */
+int client_export(struct rnic_context *ctx, uint32_t kind, uint32_t handle,
+	struct rnic_token *token);
+int client_import(struct rnic_context *ctx, uint32_t kind, const struct rnic_token *token,
+	struct ring_ctrl_import_rep *rep);
 void client_cq_detach(struct rnic_cq *cq, struct client_qp *qp);
 
 struct rnic_channel {

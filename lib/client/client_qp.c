@@ -58,6 +58,12 @@ opcodes_of(uint32_t type)
 	}
 }
 
+static bool
+is_xrc(uint32_t type)
+{
+	return type == RNIC_QPT_XRC_SEND || type == RNIC_QPT_XRC_RECV;
+}
+
 static void
 qp_release(struct client_obj *obj)
 {
@@ -103,6 +109,12 @@ qp_setup(struct client_qp *qp, const struct ring_ctrl_create_qp_rep *rep)
 	struct ring_qp_client *client;
 	int rc;
 
+	if (qp->pub.qp_type == RNIC_QPT_XRC_RECV) { /* a number is all that one has of it */
+		qp->pub.qp_num = rep->qpn;
+		qp->pub.sq.gate = qp->pub.rq.gate = ctx->gate;
+		return rep->qpn < 1u << 24 && !client_map_put(&ctx->qps, rep->qpn, qp) ? 0
+										       : -EPROTO;
+	}
 	client = client_loc(ctx, rep->client, sizeof(*client), RING_LINE, RING_ARENA_C);
 	qp->daemon = client_loc(ctx, rep->daemon, sizeof(*qp->daemon), RING_LINE, RING_ARENA_D);
 	qp->bell_chunk = rep->bell / RING_BELL_SLOTS;
@@ -150,23 +162,26 @@ qp_attach(struct client_qp *qp)
 }
 
 static struct client_qp *
-qp_new(struct rnic_pd *pd, const struct rnic_qp_init_attr *attr)
+qp_new(struct rnic_context *ctx, struct rnic_pd *pd, const struct rnic_qp_init_attr *attr)
 {
 	struct client_qp *qp;
-	bool none = (attr->flags | pd->context->flags) & RNIC_THREAD_UNSAFE;
+	bool none = (attr->flags | ctx->flags) & RNIC_THREAD_UNSAFE;
 
 	if (posix_memalign((void **)&qp, _Alignof(struct client_qp), sizeof(*qp)))
 		return NULL;
 	memset(qp, 0, sizeof(*qp));
-	qp->pub.context = pd->context;
+	qp->pub.context = ctx;
 	qp->pub.user_context = attr->user_context;
 	qp->pub.pd = pd;
-	qp->pub.send_cq = attr->send_cq;
-	qp->pub.recv_cq = attr->recv_cq;
-	qp->pub.srq = attr->srq;
+	if (attr->qp_type != RNIC_QPT_XRC_RECV)
+		qp->pub.send_cq = attr->send_cq;
+	if (!is_xrc(attr->qp_type)) {
+		qp->pub.recv_cq = attr->recv_cq;
+		qp->pub.srq = attr->srq;
+	}
 	qp->pub.qp_type = attr->qp_type;
 	qp->opcodes = opcodes_of(attr->qp_type);
-	qp->lacking = pd->context->opcodes_lacking;
+	qp->lacking = ctx->opcodes_lacking;
 	qp->sig_all = attr->sq_sig_all != 0;
 	qp->sq_lock.none = none;
 	qp->rq_lock.none = none;
@@ -175,11 +190,10 @@ qp_new(struct rnic_pd *pd, const struct rnic_qp_init_attr *attr)
 
 /* From the daemon's reply. On failure its side is destroyed too. */
 static int
-qp_make(struct rnic_pd *pd, const struct rnic_qp_init_attr *attr,
+qp_make(struct rnic_context *ctx, struct rnic_pd *pd, const struct rnic_qp_init_attr *attr,
 	const struct ring_ctrl_create_qp_rep *rep, struct rnic_qp **out)
 {
-	struct rnic_context *ctx = pd->context;
-	struct client_qp *qp = qp_new(pd, attr);
+	struct client_qp *qp = qp_new(ctx, pd, attr);
 	int rc = -ENOMEM;
 
 	if (!qp)
@@ -217,17 +231,24 @@ create_req(struct ring_ctrl_create_qp_req *req, const struct rnic_pd *pd,
 		.type = (uint8_t)attr->qp_type,
 		.flags = attr->sq_sig_all ? RING_QP_SIG_ALL : 0,
 		.max_inline = (uint16_t)cap->max_inline_data,
-		.pd = pd->handle,
+		.pd = pd ? pd->handle : RING_NO_HANDLE,
 		.send_cq = attr->send_cq ? attr->send_cq->handle : RING_NO_HANDLE,
 		.recv_cq = attr->recv_cq ? attr->recv_cq->handle : RING_NO_HANDLE,
 		.srqn = attr->srq ? attr->srq->srqn : RING_NO_HANDLE,
-		.xrcd = RING_NO_HANDLE,
+		.xrcd = attr->xrcd ? attr->xrcd->handle : RING_NO_HANDLE,
 		.max_send_wr = cap->max_send_wr,
 		.max_recv_wr = cap->max_recv_wr,
 		.max_send_sge = (uint16_t)cap->max_send_sge,
 		.max_recv_sge = (uint16_t)cap->max_recv_sge,
 		.user_handle = (uintptr_t)attr->user_context,
 	};
+	/* what verbs let callers leave there, though it means nothing */
+	if (is_xrc(attr->qp_type))
+		req->recv_cq = req->srqn = RING_NO_HANDLE;
+	if (attr->qp_type == RNIC_QPT_XRC_RECV)
+		req->pd = req->send_cq = RING_NO_HANDLE;
+	else
+		req->xrcd = RING_NO_HANDLE;
 	return 0;
 }
 
@@ -273,12 +294,14 @@ create_call(struct rnic_context *ctx, const struct ring_ctrl_create_qp_req *req,
 int
 rnic_create_qps(struct rnic_pd *pd, struct rnic_qp_init_attr *attr, struct rnic_qp **qps, int n)
 {
-	struct rnic_context *ctx = pd->context;
+	struct rnic_context *ctx = pd ? pd->context : attr->xrcd ? attr->xrcd->context : NULL;
 	struct ring_ctrl_create_qp_rep *reps;
 	struct ring_ctrl_create_qp_req req;
 	int made = 0;
-	int rc = client_gate(ctx);
+	int rc = ctx ? client_gate(ctx) : -EINVAL;
 
+	if (rc == 0 && attr->qp_type == RNIC_QPT_XRC_RECV)
+		pd = NULL;
 	if (rc == 0)
 		rc = n <= 0 ? -EINVAL : create_req(&req, pd, attr);
 	if (rc)
@@ -290,7 +313,7 @@ rnic_create_qps(struct rnic_pd *pd, struct rnic_qp_init_attr *attr, struct rnic_
 	for (int i = 0; rc == 0 && i < n; i++) {
 		rc = reps[i].status > 0 ? -EPROTO : reps[i].status;
 		if (rc == 0)
-			rc = qp_make(pd, attr, &reps[i], &qps[i]);
+			rc = qp_make(ctx, pd, attr, &reps[i], &qps[i]);
 		if (rc == 0)
 			made++;
 	}
@@ -317,6 +340,20 @@ rnic_create_qp(struct rnic_pd *pd, struct rnic_qp_init_attr *attr, struct rnic_q
 	int rc = rnic_create_qps(pd, attr, qp, 1);
 
 	return rc < 0 ? rc : 0;
+}
+
+int
+rnic_open_qp(struct rnic_xrcd *xrcd, uint32_t qp_num, void *user_context, struct rnic_qp **out)
+{
+	struct rnic_qp_init_attr attr = {
+		.user_context = user_context, .qp_type = RNIC_QPT_XRC_RECV, .xrcd = xrcd};
+	struct ring_ctrl_open_qp_req req = {
+		.xrcd = xrcd->handle, .qpn = qp_num, .user_handle = (uintptr_t)user_context};
+	struct ring_ctrl_create_qp_rep as = {.qpn = qp_num};
+	struct ring_ctrl_done_rep rep;
+	int rc = client_call1(xrcd->context, RING_CTRL_OPEN_QP, &req, &rep);
+
+	return rc ? rc : qp_make(xrcd->context, NULL, &attr, &as, out);
 }
 
 int

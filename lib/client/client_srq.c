@@ -121,8 +121,8 @@ rnic_create_srq(struct rnic_pd *pd, struct rnic_srq_init_attr *attr, struct rnic
 		.max_wr = attr->attr.max_wr,
 		.max_sge = attr->attr.max_sge,
 		.limit = attr->attr.srq_limit,
-		.xrcd = RING_NO_HANDLE,
-		.cqn = RING_NO_HANDLE,
+		.xrcd = attr->xrcd ? attr->xrcd->handle : RING_NO_HANDLE,
+		.cqn = attr->cq ? attr->cq->handle : RING_NO_HANDLE,
 	};
 	struct ring_ctrl_create_srq_rep rep;
 	struct rnic_context *ctx = pd->context;
@@ -136,6 +136,8 @@ rnic_create_srq(struct rnic_pd *pd, struct rnic_srq_init_attr *attr, struct rnic
 		return -ENOMEM;
 	srq->context = ctx;
 	srq->pd = pd;
+	srq->xrcd = attr->xrcd;
+	srq->cq = attr->cq;
 	srq->user_context = attr->user_context;
 	srq->lock.none = (attr->flags | ctx->flags) & RNIC_THREAD_UNSAFE;
 	req.user_handle = (uintptr_t)srq;
@@ -143,6 +145,8 @@ rnic_create_srq(struct rnic_pd *pd, struct rnic_srq_init_attr *attr, struct rnic
 	if (rc)
 		goto fail;
 	rc = srq_setup(srq, &rep);
+	if (rc == 0 && srq->cq)
+		rc = client_cq_attach_srq(srq->cq, srq);
 	if (rc) {
 		srq_unmap(srq);
 		client_destroy_call(ctx, RING_CTRL_DESTROY_SRQ, rep.srqn);
@@ -239,6 +243,8 @@ rnic_destroy_srq(struct rnic_srq *srq)
 
 	if (rc)
 		return rc;
+	if (srq->cq)
+		client_cq_detach_srq(srq->cq, srq);
 	srq_unmap(srq);
 	client_obj_del(ctx, &srq->obj);
 	srq_release(&srq->obj);

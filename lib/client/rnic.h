@@ -29,6 +29,7 @@ extern "C" {
 struct rnic_context;
 struct rnic_channel;
 struct rnic_srq;
+struct rnic_xrcd;
 
 /* ---- numbers, as in verbs.h -------------------------------------------------------------- */
 
@@ -450,7 +451,8 @@ struct rnic_wc {
 	uint32_t wc_flags; /* enum rnic_wc_flags */
 	uint32_t vendor_err;
 	uint64_t timestamp; /* ns of the device's clock */
-	struct rnic_qp *qp;
+	struct rnic_qp *qp; /* NULL: of an XRC SRQ, the QP is perhaps another process's */
+	struct rnic_srq *srq; /* of a receive from one */
 };
 
 int rnic_create_channel(struct rnic_context *ctx, struct rnic_channel **channel);
@@ -536,6 +538,7 @@ struct rnic_qp_init_attr {
 	uint32_t sq_sig_all;
 	uint32_t flags; /* RNIC_THREAD_UNSAFE */
 	uint32_t reserved;
+	struct rnic_xrcd *xrcd; /* RNIC_QPT_XRC_RECV, which needs nothing else but a type */
 };
 
 struct rnic_ah_attr {
@@ -626,6 +629,9 @@ struct rnic_srq_init_attr {
 	void *user_context;
 	struct rnic_srq_attr attr; /* out: as granted */
 	uint32_t flags;		   /* RNIC_THREAD_UNSAFE */
+	uint32_t reserved;
+	struct rnic_xrcd *xrcd; /* an XRC SRQ, as the next; or both NULL */
+	struct rnic_cq *cq;
 };
 
 int rnic_create_srq(struct rnic_pd *pd, struct rnic_srq_init_attr *attr, struct rnic_srq **srq);
@@ -634,6 +640,27 @@ int rnic_query_srq(struct rnic_srq *srq, struct rnic_srq_attr *attr);
 int rnic_destroy_srq(struct rnic_srq *srq);
 uint32_t rnic_srq_num(const struct rnic_srq *srq);
 void *rnic_srq_user_context(const struct rnic_srq *srq);
+
+/* ---- XRC ------------------------------------------------------------------------------------ */
+
+/**
+ * A domain, by which the SRQs that requests name and the QPs that take the requests find each
+ * other. `fd`: a file, whose domain is one for all processes of the uid; -1: a new one. `oflags`:
+ * O_CREAT and O_EXCL as of open(2); without O_CREAT the file must have one (-ENOENT).
+ */
+int rnic_open_xrcd(struct rnic_context *ctx, int fd, int oflags, struct rnic_xrcd **xrcd);
+/** -EBUSY while SRQs or QPs of this context are in it. The last one ends the domain's QPs. */
+int rnic_close_xrcd(struct rnic_xrcd *xrcd);
+/** As of PDs. */
+int rnic_export_xrcd(struct rnic_xrcd *xrcd, struct rnic_token *token);
+int rnic_import_xrcd(
+	struct rnic_context *ctx, const struct rnic_token *token, struct rnic_xrcd **xrcd);
+/**
+ * A RNIC_QPT_XRC_RECV QP of the domain, whoever made it. rnic_destroy_qp() closes it, and ends it
+ * when nobody else has it open; a process that ends without that leaves it to the domain.
+ */
+int rnic_open_qp(
+	struct rnic_xrcd *xrcd, uint32_t qp_num, void *user_context, struct rnic_qp **qp);
 
 /* ---- work requests ----------------------------------------------------------------------- */
 
@@ -927,6 +954,13 @@ rnic_prep_flush(struct rnic_wqe *w, uint64_t remote_addr, uint32_t len, uint32_t
 	w->opcode = RNIC_WR_FLUSH;
 	w->len = len;
 	w->flush = (type & 15) | (level & 3) << 4;
+}
+
+/** After rnic_prep_*() on a RNIC_QPT_XRC_SEND QP: for which SRQ. */
+static inline void
+rnic_prep_xrc(struct rnic_wqe *w, uint32_t srqn)
+{
+	w->srqn = srqn;
 }
 
 /** After rnic_prep_send() on a UD QP: whereto. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared receive queues of the library: another size, daemons that lie, threads. */
+#include <fcntl.h>
+
 #include "client_fake.h"
 #include "unit.h"
 
@@ -217,5 +219,82 @@ START_TEST(resize__beside_others)
 }
 END_TEST
 
+/* A completion of an XRC SRQ names it, whoever's the QP is; the CQ stays while it has one. */
+START_TEST(xrc__completions)
+{
+	struct fake_set s = fake_setup(2);
+	struct rnic_srq_init_attr attr = {.attr = {4, 5, 0}, .cq = s.cq};
+	struct ring_cqe e = {.qpn_status = 0x777777, .byte_len = 9,
+		.src_opcode = 128u << 24 | FAKE_SRQN};
+	struct rnic_srq *srq;
+	struct rnic_wc wc;
+
+	ck_assert_int_eq(rnic_open_xrcd(s.ctx, -1, O_CREAT, &attr.xrcd), 0);
+	ck_assert_int_eq(rnic_open_xrcd(s.ctx, -1, O_TRUNC, &attr.xrcd), -EINVAL);
+	ck_assert_int_eq(rnic_open_xrcd(s.ctx, 1 << 20, O_CREAT, &attr.xrcd), -EBADF);
+	ck_assert_int_eq(rnic_create_srq(s.pd, &attr, &srq), 0);
+	for (uint64_t i = 0; i < 4; i++)
+		ck_assert_int_eq(post(srq, 10 + i), 0);
+	e.wqe_index = s.f->srq.index[2];
+	ck_assert(fake_cqe(s.f, 0, 0, &e, RING_CQE_RECV | RING_CQE_XRC));
+	e.src_opcode = FAKE_SRQN; /* an error's; the second of the same entry */
+	e.qpn_status |= 5u << 24;
+	ck_assert(fake_cqe(s.f, 0, 0, &e, RING_CQE_RECV | RING_CQE_XRC));
+	e.wqe_index = s.f->srq.index[0];
+	ck_assert(fake_cqe(s.f, 0, 0, &e, RING_CQE_RECV | RING_CQE_XRC));
+	e.src_opcode = FAKE_SRQN + 1; /* of none that is known */
+	ck_assert(fake_cqe(s.f, 0, 0, &e, RING_CQE_RECV | RING_CQE_XRC));
+	ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), 1);
+	ck_assert_uint_eq(wc.wr_id, 12);
+	ck_assert_ptr_eq(wc.srq, srq);
+	ck_assert_ptr_null(wc.qp);
+	ck_assert_uint_eq(wc.qp_num, 0x777777);
+	ck_assert_uint_eq(wc.opcode, RNIC_WC_RECV);
+	ck_assert_uint_eq(wc.src_qp, 0);
+	ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), 1);
+	ck_assert_uint_eq(wc.wr_id, 10);
+	ck_assert_uint_eq(wc.status, RNIC_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), 0);
+	ck_assert_uint_eq(rnic_stale_completions(s.ctx), 2);
+	ck_assert_int_eq(rnic_destroy_qp(s.qp), 0);
+	ck_assert_int_eq(rnic_destroy_cq(s.cq), -EBUSY);
+	ck_assert_int_eq(rnic_destroy_srq(srq), 0);
+	ck_assert_int_eq(rnic_destroy_cq(s.cq), 0);
+	fake_teardown(&s);
+}
+END_TEST
+
+/* What each end of XRC posts: requests that name an SRQ, or nothing. */
+START_TEST(xrc__ends)
+{
+	struct fake_set s = fake_setup(2);
+	struct rnic_send_wr wr = {.opcode = RNIC_WR_SEND, .srqn = 0x4321};
+	struct rnic_recv_wr rwr = {.wr_id = 1};
+	struct rnic_qp_init_attr attr = {.qp_type = RNIC_QPT_XRC_RECV};
+	struct rnic_qp *send, *recv;
+	const struct ring_wqe *w;
+
+	send = fake_qp_in(&s, RNIC_QPT_XRC_SEND, NULL);
+	ck_assert_ptr_null(send->recv_cq);
+	ck_assert_int_eq(rnic_post_send(send, &wr, NULL), 0);
+	w = (const void *)s.f->qp[1].sq.slots;
+	ck_assert_uint_eq(w->srqn, 0x4321);
+	ck_assert_int_eq(rnic_create_qp(NULL, &attr, &recv), -EINVAL); /* without a domain */
+	ck_assert_int_eq(rnic_open_xrcd(s.ctx, 0, O_CREAT, &attr.xrcd), 0);
+	ck_assert_int_eq(rnic_create_qp(NULL, &attr, &recv), 0);
+	fake_to_state(recv, RNIC_QPS_RTS);
+	ck_assert_int_eq(rnic_post_send(recv, &wr, NULL), -EINVAL);
+	ck_assert_int_eq(rnic_post_recv(recv, &rwr, NULL), -EINVAL);
+	ck_assert_ptr_null(rnic_sq_get(recv, 1, 1));
+	fake_to_state(recv, RNIC_QPS_RESET);
+	ck_assert_int_eq(rnic_destroy_qp(recv), 0);
+	ck_assert_int_eq(rnic_open_qp(attr.xrcd, 0x5555, NULL, &recv), 0);
+	ck_assert_uint_eq(recv->qp_num, 0x5555);
+	ck_assert_int_eq(rnic_destroy_qp(recv), 0);
+	ck_assert_int_eq(rnic_close_xrcd(attr.xrcd), 0);
+	fake_teardown(&s);
+}
+END_TEST
+
 UNIT_MAIN("client_srq", resize__larger_and_smaller, resize__refused, resize__lies,
-	resize__beside_others)
+	resize__beside_others, xrc__completions, xrc__ends)
