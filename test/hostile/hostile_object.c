@@ -70,6 +70,10 @@ honest_body(unsigned int op, uint8_t *body)
 	case RING_CTRL_QUERY_QP:
 		((struct ring_ctrl_handle_req *)body)->handle = rig.qp[0].qpn;
 		break;
+	case RING_CTRL_ALLOC_XRCD:
+		*(struct ring_ctrl_alloc_xrcd_req *)body = (struct ring_ctrl_alloc_xrcd_req){
+			.flags = RING_XRCD_FILE | RING_XRCD_CREATE, .dev = 1, .ino = 1};
+		break;
 	case RING_CTRL_CREATE_SRQ:
 		*(struct ring_ctrl_create_srq_req *)body = (struct ring_ctrl_create_srq_req){
 			.pd = rig.pd, .max_wr = 64, .max_sge = 2, .xrcd = RING_NO_HANDLE,

@@ -261,11 +261,124 @@ srq_alien(struct hostile *t)
 	end(t);
 }
 
+/* ---- XRC ---------- */
+
+/** A domain, an SRQ in it, a target in srq.qp[1] and an initiator of it in srq.qp[0]. */
+static bool
+xrc_start(struct hostile *t, uint32_t *xrcd)
+{
+	struct ring_ctrl_alloc_xrcd_req x = {.flags = RING_XRCD_FILE | RING_XRCD_CREATE, .dev = 1,
+					     .ino = 2};
+	struct ring_ctrl_create_srq_req req = {.max_wr = WR, .max_sge = 4};
+	struct ring_ctrl_create_qp_req q = {.type = RING_QPT_XRC_RECV, .pd = RING_NO_HANDLE,
+		.send_cq = RING_NO_HANDLE, .recv_cq = RING_NO_HANDLE, .srqn = RING_NO_HANDLE};
+	struct ring_ctrl_create_qp_rep qr;
+	struct ring_ctrl_handle_rep h;
+	struct hx_qp *ini = &srq.qp[0];
+	int ret;
+
+	memset(&srq, 0, sizeof(srq));
+	if (!hostile_rig(t, &rig))
+		return false;
+	ret = hx_call(&rig.h, RING_CTRL_ALLOC_XRCD, &x, &h, sizeof(h));
+	req.pd = rig.pd;
+	req.xrcd = q.xrcd = *xrcd = h.handle;
+	req.cqn = rig.cq.cqn;
+	if (!ret)
+		ret = hx_call(&rig.h, RING_CTRL_CREATE_SRQ, &req, &srq.q, sizeof(srq.q));
+	if (!ret)
+		ret = hx_call(&rig.h, RING_CTRL_CREATE_QP, &q, &qr, sizeof(qr));
+	MUST(t, !ret, "no XRC: %s", strerror(-ret));
+	if (ret || !place(t, srq.q.index, srq.q.slots, srq.q.max_wr, srq.q.log_index))
+		return false;
+	srq.client = hx_at(&rig.h, srq.q.client, sizeof(*srq.client));
+	srq.daemon = hx_at(&rig.h, srq.q.daemon, sizeof(*srq.daemon));
+	srq.qp[1].qpn = qr.qpn;
+	q = (struct ring_ctrl_create_qp_req){.type = RING_QPT_XRC_SEND, .pd = rig.pd,
+		.send_cq = rig.cq.cqn, .recv_cq = RING_NO_HANDLE, .srqn = RING_NO_HANDLE,
+		.xrcd = RING_NO_HANDLE, .max_send_wr = HX_RIG_DEPTH, .max_send_sge = 2};
+	ret = hx_call(&rig.h, RING_CTRL_CREATE_QP, &q, &qr, sizeof(qr));
+	if (ret)
+		return false;
+	ini->qpn = qr.qpn;
+	ini->bell = qr.bell;
+	ini->client = hx_at(&rig.h, qr.client, sizeof(*ini->client));
+	ini->daemon = hx_at(&rig.h, qr.daemon, sizeof(*ini->daemon));
+	ini->sq.slots = hx_at(&rig.h, qr.sq, (uint64_t)RING_SLOT_SIZE << qr.log_sq_slots);
+	ini->sq.mask = (1u << qr.log_sq_slots) - 1;
+	ini->sq.shared_tail = &ini->client->sq_tail;
+	return srq.client && srq.daemon && ini->client && ini->sq.slots;
+}
+
+static int
+xrc_connect(void)
+{
+	static const uint32_t not_ini = RING_QP_MIN_RNR_TIMER | RING_QP_MAX_DEST_RD_ATOMIC;
+	static const uint32_t not_tgt = RING_QP_RETRY_CNT | RING_QP_RNR_RETRY |
+					RING_QP_MAX_QP_RD_ATOMIC;
+	int ret = 0;
+
+	for (unsigned int s = RING_QPS_INIT; s <= RING_QPS_RTS && !ret; s++)
+		for (int i = 0; i < 2 && !ret; i++) {
+			struct ring_ctrl_modify_qp_req m =
+				hx_modify_req(&srq.qp[i], srq.qp[!i].qpn, &rig.av, s);
+
+			m.mask &= ~(i ? not_tgt : not_ini);
+			ret = hx_call(&rig.h, RING_CTRL_MODIFY_QP, &m, NULL, 0);
+		}
+	return ret;
+}
+
+/* Requests for any SRQ, entries of any kind, and an SRQ that goes while messages come for it. */
+static void
+srq_xrc(struct hostile *t)
+{
+	uint32_t xrcd = 0;
+
+	for (int round = 0; round < 8; round++) {
+		struct ring_ctrl_handle_req del = {0};
+		struct ring_cqe c;
+
+		if (!xrc_start(t, &xrcd) || xrc_connect() != 0) {
+			FAULT(t, "XRC does not come up");
+			return;
+		}
+		for (uint32_t i = 0; i < WR; i++)
+			post(round % 2 ? hostile_below(t, WR) : i);
+		for (int i = 0; i < 40; i++) {
+			struct ring_wqe w = hx_write(&rig, 0, 65536, hostile_below(t, 3000));
+
+			w.opcode = hostile_below(t, 3) ? RING_WR_SEND : RING_WR_RDMA_WRITE;
+			w.srqn = i < 20 || hostile_below(t, 8) ? srq.q.srqn
+							       : (uint32_t)hostile_value(t);
+			hx_post(&rig, &srq.qp[0], &w);
+			if (round % 4 == 2 && i == 30) {
+				del.handle = srq.q.srqn;
+				hx_request(&rig.h, RING_CTRL_DESTROY_SRQ, 1, &del, NULL);
+			}
+		}
+		while (!hx_poll_wait(&rig.h, &rig.cq, &c, 20))
+			;
+		if (round == 7)
+			return; /* and die with all of it */
+		if (round % 4 != 2)
+			MUST(t, hx_handle_call(&rig.h, RING_CTRL_DESTROY_SRQ, srq.q.srqn) == 0,
+			     "DESTROY_SRQ");
+		for (int i = 0; i < 2; i++)
+			MUST(t, hx_handle_call(&rig.h, RING_CTRL_DESTROY_QP, srq.qp[i].qpn) == 0,
+			     "DESTROY_QP");
+		MUST(t, hx_handle_call(&rig.h, RING_CTRL_DEALLOC_XRCD, xrcd) == 0, "DEALLOC_XRCD");
+		hostile_alive(t, &rig.h);
+		hx_rig_close(&rig);
+	}
+}
+
 const struct hostile_case hostile_srq_cases[] = {
 	{"srq_tail", srq_tail, "tails of a shared queue that cannot be", false},
 	{"srq_entries", srq_entries, "entry numbers and entries of any value", false},
 	{"srq_race", srq_race, "shared queues that change while they are read", false},
 	{"srq_resize", srq_resize, "sizes and limits of any value under traffic", false},
 	{"srq_alien", srq_alien, "another session's shared queue", false},
+	{"srq_xrc", srq_xrc, "XRC requests for any SRQ, and for one that goes", false},
 	{NULL, NULL, NULL, false},
 };
