@@ -40,6 +40,7 @@
 struct sim;
 struct sim_ep;
 struct sim_node;
+struct sim_srq;
 
 /* ---- what a run is like ---------- */
 
@@ -246,6 +247,7 @@ struct sim_ep {
 	struct ring_qp_client client;
 	struct ring_qp_daemon daemon;
 	struct ring_wq_prod sq, rq;
+	struct sim_srq *srq; /* in the place of rq; NULL: there is none */
 	struct verbs_cq *send_cq, *recv_cq;
 	uint16_t max_inline;
 	bool sig_all;
@@ -445,6 +447,8 @@ void sim_taint(struct sim_ep *ep, uint32_t off, uint32_t len);
 void sim_complete(struct sim_ep *ep, const struct ring_cqe *e);
 /** Requests that will not complete, since the QP was reset. */
 void sim_forget(struct sim_ep *ep);
+/** An SRQ's receives that no QP will take any more: the client has them back. */
+void sim_forget_srq(struct sim_ep *ep);
 /** In ERR, all flushed: the last ones may have succeeded, unsignalled. */
 void sim_flush_silent(struct sim_ep *ep);
 void sim_check_memory(struct sim_ep *ep, const char *when);
@@ -454,6 +458,24 @@ void sim_range_gather(const struct sim_ep *ep, const uint8_t *mem, const struct 
 		      uint32_t num, uint8_t *to);
 void sim_range_scatter(const struct sim_ep *ep, uint8_t *mem, const struct sim_range *r,
 		       uint32_t num, const uint8_t *from, uint32_t len);
+
+/* sim_srq.c */
+/** One for the endpoint, perhaps. */
+void sim_srq_new(struct sim_ep *ep);
+void sim_srq_free(struct sim_ep *ep);
+struct verbs_srq *sim_srq_verbs(const struct sim_ep *ep);
+bool sim_srq_room(const struct sim_ep *ep);
+/** Into an entry, whose number is r->index then; `more`: what lies behind the first slot. */
+void sim_srq_post(struct sim_ep *ep, struct sim_recv *r, const struct ring_rwqe *head,
+		  const struct ring_sge *more, uint32_t bytes);
+void sim_srq_publish(struct sim_ep *ep);
+void sim_srq_event(struct verbs_srq *v, enum verbs_event event);
+void sim_srq_connect(struct sim_ep *ep);
+void sim_srq_last_wqe(struct sim_ep *ep);
+void sim_srq_done(struct sim_ep *ep, uint32_t entry);
+uint32_t sim_srq_taken(const struct sim_ep *ep);
+bool sim_srq_take_back(struct sim_ep *ep, struct sim_recv *r);
+bool sim_srq_flushed(struct sim_ep *ep);
 
 /* sim_snoop.c */
 void sim_snoop_reset(struct sim_ep *ep);

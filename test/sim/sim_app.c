@@ -778,7 +778,7 @@ post_recv(struct sim_ep *ep)
 	uint32_t first;
 
 	r->len = ep->recv_max + rng_below(&ep->rng, 65);
-	if (ring_wq_free(&ep->rq) < 10 ||
+	if ((ep->srq ? !sim_srq_room(ep) : ring_wq_free(&ep->rq) < 10) ||
 	    !draw_ranges(ep, PART_RCV, r->len, RING_MAX_SGE, r->range, &r->num))
 		return false;
 	r->slots = ring_rwqe_slots(r->num);
@@ -791,11 +791,16 @@ post_recv(struct sim_ep *ep)
 	head.num_sge = r->num;
 	first = r->num < RING_RWQE_SGES ? r->num : RING_RWQE_SGES;
 	memcpy(head.sge, sge, first * sizeof(sge[0]));
+	ep->recv_tail++;
+	if (ep->srq) {
+		sim_srq_post(ep, r, &head, &sge[first],
+			     (r->num - first) * (uint32_t)sizeof(sge[0]));
+		return true;
+	}
 	memcpy(ring_wq_slot(&ep->rq, ep->rq.tail), &head, sizeof(head));
 	put_bytes(&ep->rq, ep->rq.tail + 1, (const uint8_t *)&sge[first],
 		  (r->num - first) * (uint32_t)sizeof(sge[0]));
 	ep->rq.tail += r->slots;
-	ep->recv_tail++;
 	return true;
 }
 
@@ -809,6 +814,10 @@ post_recvs(struct sim_ep *ep)
 	if (tail == ep->recv_tail)
 		return;
 	sim_note(ep->s, "ep %u qp %06x: %u receives", ep->id, ep->qpn, ep->recv_tail - tail);
+	if (ep->srq) {
+		sim_srq_publish(ep);
+		return;
+	}
 	atomic_exchange_explicit(ep->rq.shared_tail, ep->rq.tail, memory_order_seq_cst);
 	if (ring_bell_needed_recv(&ep->daemon)) {
 		ring_bell_set(ep->node->bell, ep->slot);

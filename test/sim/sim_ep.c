@@ -128,6 +128,7 @@ sim_pair_new(struct sim *s, struct sim_node *a, struct sim_node *b)
 	for (struct sim_ep *ep = x;; ep = y) {
 		ep_memory(ep);
 		ep_rings(ep);
+		sim_srq_new(ep);
 		sim_keys_make(ep);
 		if (ep == y)
 			break;
@@ -147,9 +148,11 @@ sim_ep_qp_create(struct sim_ep *ep)
 		.rq_slots = ep->rq_slots, .sq_entries = ep->sq.mask + 1,
 		.rq_entries = ep->rq.mask + 1, .client = &ep->client, .sig_all = ep->sig_all,
 		.max_inline = ep->max_inline, .max_send_sge = RING_MAX_SGE,
-		.max_recv_sge = RING_MAX_SGE, .owner = ep,
+		.max_recv_sge = RING_MAX_SGE, .srq = sim_srq_verbs(ep), .owner = ep,
 	};
 
+	if (ep->srq)
+		init.rq_slots = NULL;
 	ep->qpn = roce_qpn_alloc(ep->node->qpns);
 	if (ep->qpn == 0)
 		sim_fail(ep->s, "no QPN");
@@ -223,6 +226,7 @@ sim_ep_connect(struct sim_ep *ep)
 	}
 	ep->sq_failed = ep->rq_failed = ep->drained = ep->in_sqd = false;
 	ep->causes &= CAUSE_RETRY;
+	sim_srq_connect(ep);
 	sim_snoop_reset(ep);
 	ep_modify(ep, &a, RING_QPS_INIT,
 		  VERBS_QP_PKEY_INDEX | VERBS_QP_PORT | VERBS_QP_ACCESS_FLAGS, false);
@@ -283,5 +287,6 @@ sim_ep_free(struct sim_ep *ep)
 	free(ep->busy);
 	free(ep->sq_slots);
 	free(ep->rq_slots);
+	sim_srq_free(ep);
 	free(ep);
 }

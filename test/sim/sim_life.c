@@ -37,9 +37,14 @@ sim_life_break(struct sim_ep *ep, uint32_t cause, const char *why)
 }
 
 static bool
-flushed(const struct sim_ep *ep)
+flushed(struct sim_ep *ep)
 {
-	return ep->op_head == ep->op_tail && ep->recv_head == ep->recv_tail;
+	if (ep->op_head != ep->op_tail)
+		return false;
+	if (ep->srq && state_of(ep) == RING_QPS_ERR && sim_srq_flushed(ep))
+		sim_forget_srq(ep); /* posted for others: not flushed */
+	return ep->recv_head == ep->recv_tail ||
+	       (ep->srq && state_of(ep) == RING_QPS_RESET); /* one that a copier writes to */
 }
 
 static bool
@@ -189,8 +194,8 @@ run_flush(struct sim_ep *e)
 
 	sim_flush_silent(e);
 	sim_flush_silent(e->peer);
-	if (!flushed(e) || !flushed(e->peer))
-		return SIM_NEVER; /* completions call again */
+	if (!flushed(e) || !flushed(e->peer)) /* completions call again, but an SRQ's event not */
+		return e->srq || e->peer->srq ? s->now + 20 * SIM_US : SIM_NEVER;
 	for (struct sim_ep *ep = e;; ep = e->peer) {
 		if (state_of(ep) != RING_QPS_RESET)
 			sim_ep_modify(ep, RING_QPS_RESET);
@@ -224,6 +229,14 @@ run_quiet(struct sim_ep *e)
 	for (struct sim_ep *ep = e;; ep = e->peer) {
 		if (ep->node->dead || (ep->qp && !roce_qp_idle(ep->qp)) || sim_copier_at_work(ep))
 			return e->phase_at = s->now + 20 * SIM_US;
+		if (ep == e->peer)
+			break;
+	}
+	for (struct sim_ep *ep = e;; ep = e->peer) {
+		if (ep->recv_head != ep->recv_tail)
+			sim_cq_poll(ep->recv_cq->owner, true);
+		if (ep->recv_head != ep->recv_tail)
+			sim_fail(s, "ep %u: a receive of its SRQ has not come back", ep->id);
 		if (ep == e->peer)
 			break;
 	}

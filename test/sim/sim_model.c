@@ -413,7 +413,10 @@ complete_recv(struct sim_ep *ep, const struct ring_cqe *e)
 		recv_succeeded(ep, r, e);
 	else
 		recv_failed(ep, r, status);
-	ep->rq.head = r->index + r->slots;
+	if (ep->srq)
+		sim_srq_done(ep, r->index);
+	else
+		ep->rq.head = r->index + r->slots;
 	ep->recv_head++;
 }
 
@@ -451,6 +454,19 @@ sim_flush_silent(struct sim_ep *ep)
 }
 
 void
+sim_forget_srq(struct sim_ep *ep)
+{
+	while (ep->recv_head != ep->recv_tail) {
+		struct sim_recv *r = &ep->recv[(ep->recv_tail - 1) % SIM_RECVS];
+
+		if (!sim_srq_take_back(ep, r))
+			return;
+		ranges_done(ep, r->range, r->num, true);
+		ep->recv_tail--;
+	}
+}
+
+void
 sim_forget(struct sim_ep *ep)
 {
 	sim_cq_poll(ep->send_cq->owner, true);
@@ -465,11 +481,13 @@ sim_forget(struct sim_ep *ep)
 		free(op->expect);
 		op->expect = NULL;
 	}
-	for (; ep->recv_head != ep->recv_tail; ep->recv_head++) {
+	for (; !ep->srq && ep->recv_head != ep->recv_tail; ep->recv_head++) {
 		struct sim_recv *r = &ep->recv[ep->recv_head % SIM_RECVS];
 
 		ranges_done(ep, r->range, r->num, true);
 	}
+	if (ep->srq)
+		sim_forget_srq(ep);
 	ep->sq.head = ep->sq.tail;
 	ep->rq.head = ep->rq.tail;
 }

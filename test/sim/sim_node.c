@@ -166,6 +166,10 @@ host_event(void *ctx, enum verbs_event event, void *obj)
 			sim_fail(n->s, "node %u: a CQ overran", n->id);
 		return;
 	}
+	if (event == VERBS_EVENT_SRQ_ERR || event == VERBS_EVENT_SRQ_LIMIT_REACHED) {
+		sim_srq_event(obj, event);
+		return;
+	}
 	ep = qp->owner;
 	sim_note(n->s, "ep %u qp %06x: event %u", ep->id, ep->qpn, event);
 	if (event == VERBS_EVENT_SQ_DRAINED) {
@@ -173,6 +177,8 @@ host_event(void *ctx, enum verbs_event event, void *obj)
 			sim_fail(n->s, "ep %u: SQ_DRAINED %s", ep->id,
 				 ep->drained ? "twice" : "although it was not asked for");
 		ep->drained = true;
+	} else if (event == VERBS_EVENT_QP_LAST_WQE_REACHED) {
+		sim_srq_last_wqe(ep);
 	} else if (event != VERBS_EVENT_COMM_EST) {
 		sim_life_break(ep, 0, "event");
 	}
