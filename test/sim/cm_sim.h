@@ -20,6 +20,9 @@
 #define SIM_QPNS 8192
 #define SIM_MS UINT64_C(1000000)
 #define SIM_SEC UINT64_C(1000000000)
+/* A packet's life: timewait is for those that take so long. */
+#define SIM_LIFE (UINT64_C(4096) << 17)
+#define SIM_LOSS_BORNE 200 /* of 1000: 16 attempts do not all fail in a million runs */
 
 struct sim;
 
@@ -52,6 +55,9 @@ struct sim_conn {
 	struct sim_node *node;
 	enum sim_stage stage;
 	bool active, sidr, was_up, lost; /* lost: its node has crashed */
+	bool spoilt; /* an application has done what ends it before it is up */
+	bool closed; /* we have ended it when it was up */
+	uint64_t down_at; /* when it was no longer up */
 	uint32_t qpn;
 	uint32_t local_id, remote_id;
 	struct roce_cm_params params;

@@ -60,6 +60,16 @@ app_qpn_free(void *ctx, uint32_t qpn)
 	if (!n->held[qpn - 0x100])
 		sim_fault(n->sim, "node %u: QPN %#x given back twice", n->index, qpn);
 	n->held[qpn - 0x100] = false;
+	/* the newest of this number is the one */
+	for (unsigned int i = n->num_conns; i-- > 0;)
+		if (n->conns[i].qpn == qpn) {
+			const struct sim_conn *c = &n->conns[i];
+
+			if (c->was_up && n->sim->now < c->down_at + 2 * SIM_LIFE)
+				sim_fault(n->sim, "node %u: QPN %#x free while packets may come",
+					n->index, qpn);
+			return;
+		}
 }
 
 /* How long an application takes. */
@@ -87,6 +97,11 @@ let_go(struct sim_conn *c)
 	sim_trace(c->node->sim, "node %u frees %08x (%s)", c->node->index, c->local_id,
 		stage_names[c->stage]);
 	c->conn = NULL;
+	c->spoilt |= c->stage == SIM_WAIT || c->stage == SIM_OFFERED || c->stage == SIM_REPLIED;
+	if (c->stage == SIM_UP) {
+		c->down_at = c->node->sim->now;
+		c->closed = true;
+	}
 	c->stage = SIM_OVER;
 	roce_cm_conn_free(conn, c->node->sim->now);
 }
@@ -113,6 +128,31 @@ app_ask(struct sim_node *n, const struct sim_node *to)
 	if (roce_cm_resolve(n->cm, &q, c, n->sim->now, &c->conn) != 0)
 		c->stage = SIM_OVER;
 	n->sim->asked++;
+}
+
+static void
+remember(struct sim_conn *c)
+{
+	struct roce_cm_info info;
+
+	roce_cm_conn_info(c->conn, &info);
+	c->local_id = info.local_id;
+	c->remote_id = info.remote_id;
+	c->params = info.params;
+}
+
+/* One that another connection holds, or its timewait, is nobody's to use. */
+static void
+try_held_qpn(struct sim_node *n, const struct roce_cm_connect *good)
+{
+	const uint32_t qpn = 0x100 + rng_below(&n->sim->rng, 64);
+	struct roce_cm_connect a = *good;
+	struct roce_cm_conn *c;
+
+	a.qpn = qpn;
+	if (n->held[qpn - 0x100] && qpn != good->qpn && roce_cm_qpn_held(n->cm, qpn) &&
+		roce_cm_connect(n->cm, &a, NULL, n->sim->now, &c) != -EBUSY)
+		sim_fault(n->sim, "node %u: QPN %#x lent twice", n->index, qpn);
 }
 
 void
@@ -142,6 +182,8 @@ app_connect(struct sim_node *n)
 		return;
 	c->active = true;
 	c->qpn = a.qpn;
+	c->spoilt = a.service_id != SERVICE;
+	try_held_qpn(n, &a);
 	rc = roce_cm_connect(n->cm, &a, c, s->now, &c->conn);
 	if (rc != 0) {
 		if (rc != -ENOBUFS)
@@ -151,6 +193,7 @@ app_connect(struct sim_node *n)
 		return;
 	}
 	s->connects++;
+	remember(c);
 	if (sim_chance(s, s->p->whims / 4))
 		act_later(c, think(s)); /* and gives up */
 }
@@ -169,9 +212,10 @@ answer_request(struct sim_conn *c)
 		switch (rng_below(&s->rng, 4)) {
 		case 0: let_go(c); return;
 		case 1: roce_cm_mra(c->conn, 21, NULL, 0, s->now); break;
-		case 2: return; /* never answers: it expires */
+		case 2: c->spoilt = true; return; /* never answers: it expires */
 		default:
 			c->stage = SIM_OVER;
+			c->spoilt = true;
 			roce_cm_reject(c->conn, 28, NULL, 0, "no", 2, s->now);
 			return;
 		}
@@ -247,6 +291,8 @@ app_act(struct sim_conn *c)
 	case SIM_ASKED: answer_question(c); break;
 	case SIM_UP:
 		c->stage = SIM_CLOSING;
+		c->down_at = s->now;
+		c->closed = true;
 		if (sim_chance(s, 300))
 			let_go(c);
 		else if (roce_cm_disconnect(c->conn, NULL, 0, s->now) != 0)
@@ -263,21 +309,31 @@ app_act(struct sim_conn *c)
 /* ---- events ---------- */
 
 static void
+check_limits(const struct sim_node *n)
+{
+	const struct sim_profile *p = n->sim->p;
+	struct roce_cm_sizes s;
+
+	roce_cm_sizes(n->cm, &s);
+	if ((p->backlog && s.half_open > p->backlog) || (p->max_conns && s.conns > p->max_conns))
+		sim_fault(n->sim, "node %u: %u requests, %u records", n->index, s.half_open,
+			s.conns);
+}
+
+static void
 on_request(struct sim_node *n, struct roce_cm_conn *conn, const struct roce_cm_event *ev)
 {
 	const bool sidr = ev->type == ROCE_CM_EV_SIDR_REQ;
 	struct sim_conn *c = conn_new(n, sidr ? SIM_ASKED : SIM_WAIT);
-	struct roce_cm_info info;
 
+	check_limits(n);
 	if (c == NULL) {
 		roce_cm_conn_free(conn, n->sim->now);
 		return;
 	}
-	roce_cm_conn_info(conn, &info);
 	c->sidr = sidr;
 	c->conn = conn;
-	c->local_id = info.local_id;
-	c->remote_id = info.remote_id;
+	remember(c);
 	roce_cm_conn_set_user(conn, c);
 	if (sim_chance(n->sim, 300))
 		app_act(c); /* from within */
@@ -305,6 +361,45 @@ allowed(const struct sim_conn *c, enum roce_cm_event_type type)
 	}
 }
 
+/* The other side's record of it: the ids crossed, or the id of a REQ that was not answered. */
+static struct sim_conn *
+counterpart(const struct sim_conn *c)
+{
+	const struct sim *s = c->node->sim;
+
+	for (unsigned int i = 0; i < s->p->nodes; i++) {
+		struct sim_node *n = s->node[i];
+
+		if (!net_ip_eq(&n->ip, &c->params.av.dgid))
+			continue;
+		for (unsigned int j = 0; j < n->num_conns; j++) {
+			struct sim_conn *o = &n->conns[j];
+
+			if (o->sidr || o->active == c->active)
+				continue;
+			if (c->active ? o->remote_id == c->local_id : o->local_id == c->remote_id)
+				return o;
+		}
+	}
+	return NULL;
+}
+
+/* An end must have a cause at the other side, and be heard of where little is lost. */
+static void
+check_end(const struct sim_conn *c, const struct roce_cm_event *ev)
+{
+	struct sim *s = c->node->sim;
+	const struct sim_conn *o = counterpart(c);
+
+	if (s->p->loss > SIM_LOSS_BORNE)
+		return;
+	if (ev->type == ROCE_CM_EV_DISCONNECTED && ev->status == -ETIMEDOUT)
+		sim_fault(s, "node %u: no DREP for %08x", c->node->index, c->local_id);
+	if (c->stage == SIM_UP && s->p->crashes == 0 && o && o->stage == SIM_UP && o->conn)
+		sim_fault(s, "node %u: %08x ends, the other side is up", c->node->index,
+			c->local_id);
+}
+
 static void
 on_end(struct sim_conn *c, const struct roce_cm_event *ev)
 {
@@ -313,6 +408,9 @@ on_end(struct sim_conn *c, const struct roce_cm_event *ev)
 	s->rejected += ev->type == ROCE_CM_EV_REJECTED;
 	s->unreachable += ev->type == ROCE_CM_EV_UNREACHABLE;
 	s->ends += ev->type == ROCE_CM_EV_DISCONNECTED;
+	check_end(c, ev);
+	if (c->stage == SIM_UP)
+		c->down_at = s->now;
 	c->stage = SIM_OVER;
 	if (sim_chance(s, 500))
 		let_go(c);
@@ -323,12 +421,8 @@ on_end(struct sim_conn *c, const struct roce_cm_event *ev)
 static void
 on_reply(struct sim_conn *c, const struct roce_cm_event *ev)
 {
-	struct roce_cm_info info;
-
-	roce_cm_conn_info(c->conn, &info);
-	c->local_id = info.local_id;
-	c->remote_id = info.remote_id;
-	c->params = ev->params;
+	(void)ev;
+	remember(c);
 	c->stage = SIM_REPLIED;
 	if (sim_chance(c->node->sim, 300))
 		app_act(c);
@@ -376,24 +470,6 @@ app_crash(struct sim_node *n)
 
 /* ---- when all is quiet ---------- */
 
-static struct sim_conn *
-counterpart(const struct sim_conn *c)
-{
-	const struct sim *s = c->node->sim;
-
-	for (unsigned int i = 0; i < s->p->nodes; i++) {
-		struct sim_node *n = s->node[i];
-
-		if (!net_ip_eq(&n->ip, &c->params.av.dgid))
-			continue;
-		for (unsigned int j = 0; j < n->num_conns; j++)
-			if (n->conns[j].local_id == c->remote_id && !n->conns[j].sidr &&
-			    n->conns[j].active != c->active)
-				return &n->conns[j];
-	}
-	return NULL;
-}
-
 static void
 check_agreement(struct sim *s, const struct sim_conn *a, const struct sim_conn *b)
 {
@@ -438,12 +514,42 @@ check_handle(struct sim *s, struct sim_conn *c)
 			c->local_id, other ? stage_names[other->stage] : "nowhere");
 }
 
+/* What nobody has spoilt must have come up, at both sides. */
+static void
+check_came_up(struct sim *s, const struct sim_conn *c)
+{
+	const struct sim_conn *o;
+
+	if (!c->active || c->sidr || c->local_id == 0 || c->spoilt || s->p->crashes ||
+		s->p->backlog || s->p->max_conns || s->p->loss > SIM_LOSS_BORNE)
+		return;
+	o = counterpart(c);
+	/* the DREQ of who has closed at once may overtake the RTU */
+	if (o == NULL || (!o->spoilt && !(c->was_up && (o->was_up || c->closed))))
+		sim_fault(s, "node %u: %08x did not come up", c->node->index, c->local_id);
+}
+
+/* A QP of the peer's is connected once. */
+static void
+check_once(struct sim *s, const struct sim_conn *c)
+{
+	for (const struct sim_conn *o = c->node->conns; o < c; o++)
+		if (o->conn && o->stage == SIM_UP && c->conn && c->stage == SIM_UP &&
+			o->params.dest_qpn == c->params.dest_qpn &&
+			net_ip_eq(&o->params.av.dgid, &c->params.av.dgid))
+			sim_fault(s, "node %u: two connections with QP %#x", c->node->index,
+				c->params.dest_qpn);
+}
+
 void
 app_check_pairs(struct sim *s)
 {
 	for (unsigned int i = 0; i < s->p->nodes; i++)
-		for (unsigned int j = 0; j < s->node[i]->num_conns; j++)
+		for (unsigned int j = 0; j < s->node[i]->num_conns; j++) {
 			check_handle(s, &s->node[i]->conns[j]);
+			check_came_up(s, &s->node[i]->conns[j]);
+			check_once(s, &s->node[i]->conns[j]);
+		}
 }
 
 void

@@ -6,8 +6,6 @@
 
 #include "cm_sim.h"
 
-/* A packet's life: timewait is for those that take so long. */
-#define LIFE (UINT64_C(4096) << 17)
 #define ROUNDS_MAX 4000000u
 
 void
@@ -112,7 +110,7 @@ delay(struct sim *s)
 {
 	const uint64_t usual = 20000 + rng_below(&s->rng, 30000);
 
-	return sim_chance(s, s->p->slow) ? usual + rng_below(&s->rng, (uint32_t)LIFE) : usual;
+	return sim_chance(s, s->p->slow) ? usual + rng_below(&s->rng, (uint32_t)SIM_LIFE) : usual;
 }
 
 static void
