@@ -450,6 +450,31 @@ START_TEST(bind__refused)
 }
 END_TEST
 
+/* UC binds as well; what is refused leaves the QP in SQE, which takes packets by old windows. */
+START_TEST(bind__on_uc)
+{
+	struct wire *w = start((struct wire_params){.type = VERBS_QPT_UC});
+	uint32_t key = post_bind(w, make_key(w, MR_TYPE_WINDOW_2B), 64, 32);
+	struct roce_pkt p = rdma(w, ROCE_UC_WRITE_ONLY, 0x200, 64, 32);
+
+	ck_assert_uint_eq(wire_cqe(w, WC_SUCCESS).src_opcode >> 24, RING_WC_BIND_MW);
+	post_bind(w, key, 0, 64); /* it is bound */
+	wire_cqe(w, WC_MW_BIND_ERR);
+	ck_assert_uint_eq(w->qp->state, RING_QPS_SQE);
+	p.rkey = key;
+	wire_pkt(w, p, data, 32);
+	wire_expect_none(w);
+	ck_assert_mem_eq(w->mem + 64, data, 32);
+	ck_assert_int_eq(wire_modify(w, RING_QPS_RTS), 0);
+	post_local_inv(w, key, 0);
+	post_bind(w, key, 0, 64);
+	wire_cqe(w, WC_SUCCESS);
+	wire_cqe(w, WC_SUCCESS);
+	ck_assert_uint_eq(bound(w), 1);
+	wire_free(w);
+}
+END_TEST
+
 /* The SEND that tells the peer of it leaves when the window is open, not before. */
 START_TEST(bind__before_what_follows)
 {
@@ -738,6 +763,7 @@ main(void)
 	tcase_add_loop_test(c, ROCE_C_39_and_40__fence_and_depth, 0, 2);
 	tcase_add_loop_test(c, bind__opens_the_window, 0, 3);
 	tcase_add_test(c, bind__refused);
+	tcase_add_test(c, bind__on_uc);
 	tcase_add_test(c, bind__before_what_follows);
 	tcase_add_loop_test(c, bind__abandoned, 0, 4);
 	tcase_add_test(c, B054__fenced_bind_waits_for_all);
