@@ -203,7 +203,11 @@ mr_bind_begin(struct mr_table *t, const struct mr_bind *b)
 	return MR_OK;
 }
 
-/* Everything but the word, of a window that is claimed and that nobody reads. */
+/*
+ * Everything but the word, of a window that is claimed and that nobody reads. 2A is good for the
+ * QP alone, whose PD is the one here for all its life: that is checked nevertheless, since its
+ * number may be another client's one day.
+ */
 static void
 mr_bind_fill(struct mr *w, struct mr *r, enum mr_type type, const struct mr_bind *b)
 {
@@ -212,7 +216,7 @@ mr_bind_fill(struct mr *w, struct mr *r, enum mr_type type, const struct mr_bind
 	w->iova = (b->access & MR_ZERO_BASED) != 0 ? 0 : b->addr;
 	w->length = b->length;
 	w->base = r->base != NULL ? r->base + offset : NULL;
-	w->pd_mask = type == MR_TYPE_WINDOW_2A ? 0 : UINT32_MAX;
+	w->pd_mask = UINT32_MAX;
 	w->qpn = type == MR_TYPE_WINDOW_1 ? 0 : b->qpn;
 	w->qpn_mask = type == MR_TYPE_WINDOW_1 ? 0 : UINT32_MAX;
 	w->shift = r->shift + offset;

@@ -67,7 +67,7 @@ struct mr {
 	uint64_t length; /* bytes */
 	uint8_t *base;	 /* first byte, when all of it is one direct run; else NULL */
 	uint32_t pd;
-	uint32_t pd_mask; /* ~0: the PD must match; 0: window 2A, the QP alone decides */
+	uint32_t pd_mask; /* ~0: the PD must match; 0: it does not matter */
 	uint32_t qpn;
 	uint32_t qpn_mask;	    /* ~0: window of type 2, bound to this QP; else 0 */
 	uint64_t shift;		    /* windows: where they begin in the parent; regions: 0 */
