@@ -9,7 +9,10 @@
 
 #include <stdbool.h>
 
-/* If you add one: its condition in the engine, and the simulator's list of expectations. */
+/*
+ * If you add one: its condition in the engine. The simulator must find it; one whose text begins
+ * with "UC:" on that transport (test/sim/bugs.sh).
+ */
 #define BASE_BUGS(X)                                                                       \
 	X(BUG_NONE, "none")                                                                \
 	X(BUG_STALE_EPSN, "a NAK tells the PSN expected before the last packet")           \
@@ -32,7 +35,11 @@
 	X(BUG_SGE_SKIP, "elements that are skipped do not shorten the offset")       \
 	X(BUG_HOLD_LEAK, "the hold of a copier's key is never dropped")              \
 	X(BUG_FLUSH_RECV, "a failed QP's receives are not flushed")                  \
-	X(BUG_BLOCK_LEAK, "a reset loses the blocks of long lists")
+	X(BUG_BLOCK_LEAK, "a reset loses the blocks of long lists")                  \
+	X(BUG_UC_GAP, "UC: a message goes on behind a hole")                         \
+	X(BUG_UC_EARLY, "UC: a request is done before its payload has come")         \
+	X(BUG_UC_RECV, "UC: the receive of a dropped message is lost")               \
+	X(BUG_UC_SQE, "UC: back from SQE, what is posted anew is flushed")
 
 enum base_bug {
 #define X(id, what) id,

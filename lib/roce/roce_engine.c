@@ -119,7 +119,7 @@ run_flush(struct roce *r, struct roce_qp *qp)
 static enum verbs_run
 run_sq_flush(struct roce *r, struct roce_qp *qp)
 {
-	bool sqe = qp->v.state == RING_QPS_SQE;
+	bool sqe = qp->v.state == RING_QPS_SQE || base_bug(BUG_UC_SQE);
 	bool done = verbs_sq_flush(r->w, &qp->v, ROCE_FLUSH_CQES,
 				   sqe ? NULL : &qp->cold->flush_to);
 

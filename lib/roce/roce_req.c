@@ -460,7 +460,7 @@ req_packet(struct roce *r, struct roce_qp *qp)
 	qp->req_psn = psn_add(last, 1);
 	if (last == wqe->last_psn)
 		req_advance(qp, wqe->next);
-	if (unlikely(roce_is_uc(qp)) && res == ROCE_TX_SENT)
+	if (unlikely(roce_is_uc(qp)) && (res == ROCE_TX_SENT || base_bug(BUG_UC_EARLY)))
 		roce_uc_sent(r, qp);
 	return res;
 }

@@ -37,14 +37,16 @@ judge() {
 }
 
 # Without a bug nothing may show: else all that follows means nothing.
-rc=0
-out=$(timeout "$limit" "$sim" --quiet --seeds "$seeds" 2>&1) || rc=$?
-if [ $rc != 0 ]; then
-	judge $rc "$out"
-	echo "without a bug, seeds $seeds: $verdict"
-	exit 2
-fi
-echo "without a bug, seeds $seeds: $out"
+for transport in rc uc; do
+	rc=0
+	out=$(timeout "$limit" "$sim" --transport $transport --quiet --seeds "$seeds" 2>&1) || rc=$?
+	if [ $rc != 0 ]; then
+		judge $rc "$out"
+		echo "without a bug, $transport, seeds $seeds: $verdict"
+		exit 2
+	fi
+	echo "without a bug, $transport, seeds $seeds: $out"
+done
 
 tried=0
 missed=0
@@ -54,7 +56,10 @@ while read -r number text; do
 	fi
 	tried=$((tried + 1))
 	rc=0
-	out=$(timeout "$limit" "$sim" --quiet --bug "$number" --seeds "$seeds" 2>&1) || rc=$?
+	transport=rc
+	[[ $text = UC:* ]] && transport=uc
+	out=$(timeout "$limit" "$sim" --transport $transport --quiet --bug "$number" \
+		--seeds "$seeds" 2>&1) || rc=$?
 	judge $rc "$out" || missed=$((missed + 1))
 	printf '%2s  %-66s %s\n' "$number" "$text" "$verdict"
 done < <("$sim" --list-bugs)

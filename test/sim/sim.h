@@ -32,6 +32,7 @@
 #define SIM_BLOCK 64	 /* granule of local memory */
 #define SIM_WORDS 64	 /* atomic words at the beginning of PART_TGT */
 #define SIM_MAX_LEN (1u << 20)
+#define SIM_WRITES 256	 /* that the model of UC remembers, of an endpoint */
 #define SIM_US UINT64_C(1000)
 #define SIM_MS UINT64_C(1000000)
 #define SIM_NEVER UINT64_MAX
@@ -76,6 +77,7 @@ struct sim_opts {
 	const char *trace, *pcap; /* files, or NULL */
 	uint32_t max_ops;	  /* 0: as the profile says */
 	const char *extra;	  /* more of the command line that replays */
+	uint8_t type;		  /* enum verbs_qp_type of all QPs */
 	bool stats, json, quiet;
 };
 
@@ -181,6 +183,7 @@ struct sim_op {
 	bool consumes;	 /* a receive request */
 	bool has_target; /* bytes of the peer change */
 	bool unsure;	 /* what it reads is not known */
+	bool lost;	 /* UC: the peer drops it */
 	uint32_t bad;	 /* statuses that it must end with, as bits; 0: success */
 	uint32_t imm;
 	uint32_t target;   /* offset in the peer's memory */
@@ -208,7 +211,13 @@ struct sim_msg {
 	uint64_t seed;
 	uint32_t len, imm;
 	uint8_t opcode, flags;
-	bool bad;
+	bool bad, told;
+};
+
+/** A WRITE that may have reached the peer's memory, or some of it (UC). */
+struct sim_write {
+	uint64_t seed;
+	uint32_t off, len;
 };
 
 /** What the wire has shown of an endpoint (sim_snoop.c). */
@@ -257,6 +266,11 @@ struct sim_ep {
 	bool in_sqd;
 	bool late_copier; /* was at work when the QP was reset */
 	uint64_t sqd_until;
+	/* UC: the send queue has failed; requests up to there are flushed yet. */
+	bool in_sqe;
+	uint64_t sqe_until;
+	uint32_t flush_upto, num_writes;
+	struct sim_write write[SIM_WRITES];
 	/* Memory: four parts, each of part_size bytes. */
 	uint8_t *mem, *alias, *model, *taint, *busy; /* alias: the same memory again */
 	uint32_t part_size, mem_size;
@@ -347,6 +361,12 @@ struct sim {
 	uint64_t steps, ops_done, bytes_done, ops_failed;
 	char replay[256];
 };
+
+static inline bool
+sim_is_uc(const struct sim *s)
+{
+	return s->opts->type == VERBS_QPT_UC;
+}
 
 /** Report, dump the trace, and leave the process. */
 void sim_fail(const struct sim *s, const char *fmt, ...)
@@ -476,6 +496,21 @@ void sim_srq_done(struct sim_ep *ep, uint32_t entry);
 uint32_t sim_srq_taken(const struct sim_ep *ep);
 bool sim_srq_take_back(struct sim_ep *ep, struct sim_recv *r);
 bool sim_srq_flushed(struct sim_ep *ep);
+
+/* sim_uc.c: in the place of what sim_model.c expects of an acknowledged transport */
+void sim_uc_reset(struct sim_ep *ep);
+/** A WRITE is posted. */
+void sim_uc_write(struct sim_ep *ep, const struct sim_op *op);
+bool sim_uc_flushes(const struct sim_ep *ep);
+/** Statuses that a request may fail with, as bits. */
+uint32_t sim_uc_statuses(const struct sim_ep *ep, const struct sim_op *op);
+void sim_uc_failed(struct sim_ep *ep, unsigned int status);
+/** To RTS, when it is time; @return when it is. */
+uint64_t sim_uc_resume(struct sim_ep *ep);
+void sim_uc_received(struct sim_ep *ep, struct sim_recv *r, const struct ring_cqe *e);
+bool sim_uc_ended(struct sim_ep *even, uint64_t *at);
+void sim_uc_check_end(struct sim_ep *ep);
+void sim_uc_check_memory(struct sim_ep *ep, const char *when);
 
 /* sim_snoop.c */
 void sim_snoop_reset(struct sim_ep *ep);

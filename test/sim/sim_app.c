@@ -29,7 +29,10 @@ draw_opcode(struct sim_ep *ep)
 		RING_WR_ATOMIC_WRITE, RING_WR_FLUSH,
 	};
 
-	return often[rng_below(&ep->rng, sizeof(often))];
+	uint8_t op = often[rng_below(&ep->rng, sizeof(often))];
+
+	/* what UC has not stands behind what it has */
+	return sim_is_uc(ep->s) ? often[rng_below(&ep->rng, 9)] : op;
 }
 
 /** Lengths near the borders of packets more often than others. */
@@ -343,7 +346,7 @@ static bool
 draft_invalidate(struct sim_ep *ep, struct draft *d)
 {
 	struct sim_op *op = &d->op;
-	bool local = rng_below(&ep->rng, 2);
+	bool local = rng_below(&ep->rng, 2) || sim_is_uc(ep->s);
 	struct sim_ep *owner = local ? ep : ep->peer;
 	struct sim_key *k = sim_key_bound(owner);
 
@@ -393,6 +396,16 @@ draft_good(struct sim_ep *ep, struct draft *d)
 
 /* ---- requests that must fail ---------- */
 
+/** What the peer will not execute: an error of it, or on UC nothing that anybody hears of. */
+static void
+refused(const struct sim_ep *ep, struct draft *d, uint32_t statuses)
+{
+	if (sim_is_uc(ep->s))
+		d->op.lost = true;
+	else
+		d->op.bad = statuses;
+}
+
 /** A name of the peer's memory that must be refused. */
 static void
 spoil_target(struct sim_ep *ep, struct draft *d)
@@ -429,14 +442,15 @@ draft_bad_rdma(struct sim_ep *ep, struct draft *d)
 {
 	struct sim_op *op = &d->op;
 
-	op->opcode = rng_below(&ep->rng, 2) ? RING_WR_RDMA_WRITE : RING_WR_RDMA_READ;
+	op->opcode = rng_below(&ep->rng, 2) || sim_is_uc(ep->s) ? RING_WR_RDMA_WRITE
+								: RING_WR_RDMA_READ;
 	if (!(op->opcode == RING_WR_RDMA_WRITE ? draft_write(ep, d) : draft_read(ep, d)))
 		return false;
 	if (op->len == 0)
 		return false;
 	spoil_target(ep, d);
 	op->has_target = false;
-	op->bad = 1u << WC_REM_ACCESS_ERR;
+	refused(ep, d, 1u << WC_REM_ACCESS_ERR);
 	return true;
 }
 
@@ -465,7 +479,7 @@ static bool
 draft_bad_local(struct sim_ep *ep, struct draft *d)
 {
 	struct sim_op *op = &d->op;
-	bool read = rng_below(&ep->rng, 2);
+	bool read = rng_below(&ep->rng, 2) && !sim_is_uc(ep->s);
 	uint32_t i;
 
 	op->opcode = read ? RING_WR_RDMA_READ : RING_WR_RDMA_WRITE;
@@ -488,7 +502,7 @@ draft_too_long(struct sim_ep *ep, struct draft *d)
 	op->opcode = RING_WR_SEND;
 	op->consumes = true;
 	op->len = ep->peer->recv_max + 65 + rng_below(&ep->rng, 3 * ep->mtu);
-	op->bad = 1u << WC_REM_INV_REQ_ERR;
+	refused(ep, d, 1u << WC_REM_INV_REQ_ERR);
 	return draft_payload(ep, d);
 }
 
@@ -497,8 +511,9 @@ draft_malformed(struct sim_ep *ep, struct draft *d)
 {
 	struct sim_op *op = &d->op;
 
-	(void)ep;
 	op->opcode = 12;
+	if (sim_is_uc(ep->s) && rng_below(&ep->rng, 2))
+		op->opcode = RING_WR_RDMA_READ; /* not of this type */
 	op->bad = 1u << WC_LOC_QP_OP_ERR;
 	return true;
 }
@@ -510,7 +525,9 @@ draft_bad(struct sim_ep *ep, struct draft *d)
 	case 0:
 		return draft_bad_rdma(ep, d);
 	case 1:
-		return draft_bad_atomic(ep, d);
+		if (!sim_is_uc(ep->s))
+			return draft_bad_atomic(ep, d);
+		/* fall through */
 	case 2:
 		return draft_bad_local(ep, d);
 	case 3:
@@ -535,7 +552,7 @@ draft_gone(struct sim_ep *ep, struct draft *d)
 		d->op.rkey = k->key;
 		d->op.raddr = k->iova + d->op.target;
 		d->op.has_target = false;
-		d->op.bad = 1u << WC_REM_ACCESS_ERR;
+		refused(ep, d, 1u << WC_REM_ACCESS_ERR);
 		return true;
 	}
 	return false;
@@ -616,6 +633,10 @@ model_request(struct sim_ep *ep, const struct sim_op *op)
 	uint8_t *at = ep->peer->model + op->target;
 	uint64_t word;
 
+	if (op->has_target && sim_is_uc(ep->s)) {
+		sim_uc_write(ep, op);
+		return;
+	}
 	if (!op->has_target || op->bad)
 		return;
 	if (op->opcode == RING_WR_RDMA_WRITE || op->opcode == RING_WR_RDMA_WRITE_WITH_IMM ||
@@ -664,13 +685,14 @@ enter_request(struct sim_ep *ep, struct draft *d)
 	op->index = ep->sq.tail;
 	if (op->bad) {
 		ep->causes |= CAUSE_BAD_POST;
-		ep->peer->causes |= CAUSE_BAD_RECV;
+		if (!sim_is_uc(ep->s))
+			ep->peer->causes |= CAUSE_BAD_RECV;
 	}
 	model_request(ep, op);
 	if (op->consumes)
 		ep->msg[ep->msg_tail++ % SIM_OPS] =
 			(struct sim_msg){op->seed, op->len, op->imm, op->opcode, op->flags,
-					 op->bad != 0};
+					 op->bad != 0 || op->lost, false};
 	ep->sq.tail += op->slots;
 	ep->op[ep->op_tail++ % SIM_OPS] = *op;
 	sim_note(ep->s, "ep %u qp %06x: post %u opcode %u len %u flags %x sges %u%s", ep->id,

@@ -143,7 +143,7 @@ void
 sim_ep_qp_create(struct sim_ep *ep)
 {
 	struct roce_qp_init init = {
-		.type = VERBS_QPT_RC, .pd = ep->pd, .send_cq = ep->send_cq,
+		.type = ep->s->opts->type, .pd = ep->pd, .send_cq = ep->send_cq,
 		.recv_cq = ep->recv_cq, .daemon = &ep->daemon, .sq_slots = ep->sq_slots,
 		.rq_slots = ep->rq_slots, .sq_entries = ep->sq.mask + 1,
 		.rq_entries = ep->rq.mask + 1, .client = &ep->client, .sig_all = ep->sig_all,
@@ -177,13 +177,21 @@ sim_ep_qp_destroy(struct sim_ep *ep)
 	ep->qpn = 0;
 }
 
+/* What only a QP that is acknowledged has. */
+#define ACKED_ATTRS \
+	(VERBS_QP_TIMEOUT | VERBS_QP_RETRY_CNT | VERBS_QP_RNR_RETRY | VERBS_QP_MIN_RNR_TIMER | \
+	 VERBS_QP_MAX_QP_RD_ATOMIC | VERBS_QP_MAX_DEST_RD_ATOMIC)
+
 static void
 ep_modify(struct sim_ep *ep, struct verbs_qp_attr *attr, unsigned int state, uint32_t mask,
 	  bool bound)
 {
 	struct roce *r = bound ? ep->node->roce : NULL;
-	int ret = verbs_qp_modify_check(VERBS_QPT_RC, ep->qp->state, state, mask);
+	int ret;
 
+	if (sim_is_uc(ep->s))
+		mask &= ~(uint32_t)ACKED_ATTRS;
+	ret = verbs_qp_modify_check(ep->qp->type, ep->qp->state, state, mask);
 	if (ret)
 		sim_fail(ep->s, "ep %u: modify check %u -> %u: %d", ep->id, ep->qp->state, state,
 			 ret);

@@ -128,14 +128,28 @@ run_sqd(struct sim_ep *ep)
 
 /* ---- phases ---------- */
 
+/** Whether all is sent and told of; *at: when to look again, if somebody must. */
+static bool
+ended(struct sim_ep *e, uint64_t *at)
+{
+	if (sim_is_uc(e->s))
+		return sim_uc_ended(e, at);
+	return sent_all(e) && sent_all(e->peer) && !e->in_sqd && !e->peer->in_sqd;
+}
+
 static uint64_t
 run_up(struct sim_ep *e)
 {
 	struct sim *s = e->s;
+	uint64_t at = SIM_NEVER, resume = sim_uc_resume(e), other = sim_uc_resume(e->peer);
 
 	run_sqd(e);
 	run_sqd(e->peer);
-	if (sent_all(e) && sent_all(e->peer) && !e->in_sqd && !e->peer->in_sqd) {
+	if (ended(e, &at)) {
+		if (sim_is_uc(s)) {
+			sim_uc_check_end(e);
+			sim_uc_check_end(e->peer);
+		}
 		sim_check_memory(e, "at the end");
 		sim_check_memory(e->peer, "at the end");
 		e->reconnects = 0;
@@ -154,7 +168,11 @@ run_up(struct sim_ep *e)
 	}
 	if (e->phase != PHASE_UP)
 		return e->phase_at;
-	return s->prof->life ? e->disturb_at : SIM_NEVER;
+	if (resume < at)
+		at = resume;
+	if (other < at)
+		at = other;
+	return s->prof->life && e->disturb_at < at ? e->disturb_at : at;
 }
 
 /** Whether it goes straight to RESET, with requests under way. */
@@ -172,7 +190,7 @@ run_broken(struct sim_ep *e)
 	if (e->node->dead || e->peer->node->dead)
 		return e->phase_at = e->s->now + SIM_MS;
 	for (struct sim_ep *ep = e;; ep = e->peer) {
-		ep->in_sqd = false;
+		ep->in_sqd = ep->in_sqe = false;
 		ep->causes |= CAUSE_LOCAL;
 		if (state_of(ep) != RING_QPS_RESET && impatient(ep)) {
 			sim_ep_modify(ep, RING_QPS_RESET);
@@ -196,6 +214,9 @@ run_flush(struct sim_ep *e)
 	sim_flush_silent(e->peer);
 	if (!flushed(e) || !flushed(e->peer)) /* completions call again, but an SRQ's event not */
 		return e->srq || e->peer->srq ? s->now + 20 * SIM_US : SIM_NEVER;
+	/* whatever its PSN, a First that stood in a batch would begin one of the next connection's */
+	if (sim_is_uc(s) && (e->node->tx.n || e->peer->node->tx.n))
+		return s->now + 20 * SIM_US;
 	for (struct sim_ep *ep = e;; ep = e->peer) {
 		if (state_of(ep) != RING_QPS_RESET)
 			sim_ep_modify(ep, RING_QPS_RESET);
@@ -211,6 +232,7 @@ revive(struct sim_ep *ep)
 {
 	sim_adopt(ep, PART_TGT * ep->part_size, ep->part_size);
 	sim_windows_drop(ep);
+	sim_uc_reset(ep);
 	ep->msg_head = ep->msg_tail;
 	ep->recv_at = SIM_NEVER;
 	ep->post_at = ep->s->now;

@@ -30,6 +30,7 @@ static const struct option options[] = {
 
 static const char usage[] =
 	"usage: rnic-sim [OPTION...]\n"
+	"  --transport NAME  rc (default) or uc\n"
 	"  --seed N          one seed\n"
 	"  --seeds A..B      these, both included; default 1..100\n"
 	"  --fresh N         N seeds that nobody has tried; tells the first\n"
@@ -52,6 +53,7 @@ struct cli {
 	uint64_t first, last;
 	bool shrink, keep_going, twice;
 	unsigned int bug;
+	const char *transport;
 	char extra[64];
 };
 
@@ -187,7 +189,8 @@ shrink(struct cli *c)
 	}
 	c->opts = opts;
 	c->opts.max_ops = best;
-	snprintf(c->extra, sizeof(c->extra), " --ops %u", best);
+	snprintf(c->extra, sizeof(c->extra), "%s%s --ops %u", c->transport ? " --transport " : "",
+		 c->transport ? c->transport : "", best);
 	printf("fails with --ops %u:\n", best);
 	return run_apart(c, c->first, c->first) > c->first ? 2 : 1;
 }
@@ -227,6 +230,23 @@ parse_seeds(struct cli *c, const char *arg)
 }
 
 static void
+parse_transport(struct cli *c, const char *arg)
+{
+	static const struct {
+		const char *name;
+		enum verbs_qp_type type;
+	} known[] = {{"rc", VERBS_QPT_RC}, {"uc", VERBS_QPT_UC}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(arg, known[i].name) == 0) {
+			c->opts.type = known[i].type;
+			c->transport = known[i].name;
+			return;
+		}
+	die("transport", arg);
+}
+
+static void
 parse_fresh(struct cli *c, const char *arg)
 {
 	c->first = (uint64_t)time(NULL) * 100000 + (uint64_t)getpid() % 100000;
@@ -239,8 +259,7 @@ parse_option(struct cli *c, int o, const char *arg)
 {
 	switch (o) {
 	case 'T':
-		if (strcmp(arg, "rc"))
-			die("transport", arg);
+		parse_transport(c, arg);
 		break;
 	case 'S':
 		parse_seeds(c, arg);
@@ -313,15 +332,17 @@ parse_flag(struct cli *c, int o)
 int
 main(int argc, char **argv)
 {
-	struct cli c = {.first = 1, .last = 100};
+	struct cli c = {.first = 1, .last = 100, .opts.type = VERBS_QPT_RC};
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1)
 		if (!parse_flag(&c, o))
 			parse_option(&c, o, optarg);
-	snprintf(c.extra, sizeof(c.extra), "%s", "");
+	if (c.transport)
+		snprintf(c.extra, sizeof(c.extra), " --transport %s", c.transport);
 	if (c.opts.max_ops)
-		snprintf(c.extra, sizeof(c.extra), " --ops %u", c.opts.max_ops);
+		snprintf(c.extra + strlen(c.extra), sizeof(c.extra) - strlen(c.extra), " --ops %u",
+			 c.opts.max_ops);
 	if (c.bug)
 		snprintf(c.extra + strlen(c.extra), sizeof(c.extra) - strlen(c.extra), " --bug %u",
 			 c.bug);

@@ -124,6 +124,10 @@ ranges_done(struct sim_ep *ep, const struct sim_range *r, uint32_t num, bool ado
 void
 sim_check_memory(struct sim_ep *ep, const char *when)
 {
+	if (sim_is_uc(ep->s)) {
+		sim_uc_check_memory(ep, when);
+		return;
+	}
 	if (memcmp(ep->mem, ep->model, ep->mem_size) == 0)
 		return;
 	for (uint32_t i = 0; i < ep->mem_size; i++)
@@ -207,13 +211,13 @@ check_result(struct sim_ep *ep, struct sim_op *op)
 static void
 op_succeeded(struct sim_ep *ep, struct sim_op *op)
 {
-	if (ep->sq_failed)
+	if (ep->sq_failed || sim_uc_flushes(ep))
 		sim_fail(ep->s, "ep %u: request %u succeeded behind one that failed", ep->id,
 			 op->index);
 	if (op->bad)
 		sim_fail(ep->s, "ep %u: request %u succeeded although it must not", ep->id,
 			 op->index);
-	if (op->has_target && !op->unsure)
+	if (op->has_target && !op->unsure && !sim_is_uc(ep->s))
 		memset(ep->peer->taint + op->target, 0, op->len);
 	if (op->inval) {
 		op->inval->gone = true;
@@ -238,6 +242,8 @@ allowed_statuses(const struct sim_ep *ep, const struct sim_op *op)
 {
 	uint32_t c = ep->causes, ok = op->bad;
 
+	if (sim_is_uc(ep->s))
+		return sim_uc_statuses(ep, op);
 	if (c & (CAUSE_PEER | CAUSE_RETRY))
 		ok |= 1u << WC_RETRY_EXC_ERR;
 	if (c & CAUSE_RNR)
@@ -258,7 +264,7 @@ allowed_statuses(const struct sim_ep *ep, const struct sim_op *op)
 static void
 op_failed(struct sim_ep *ep, struct sim_op *op, unsigned int status)
 {
-	if (ep->sq_failed) {
+	if (ep->sq_failed || sim_uc_flushes(ep)) {
 		if (status != WC_WR_FLUSH_ERR)
 			sim_fail(ep->s, "ep %u: request %u ended with %s behind a failed one",
 				 ep->id, op->index, wc_status_name(status));
@@ -266,12 +272,16 @@ op_failed(struct sim_ep *ep, struct sim_op *op, unsigned int status)
 		sim_fail(ep->s, "ep %u: request %u (opcode %u, length %u) ended with %s", ep->id,
 			 op->index, op->opcode, op->len, wc_status_name(status));
 	}
-	ep->sq_failed = true;
+	ep->sq_failed = !sim_uc_flushes(ep);
 	ep->failed++;
 	ep->s->ops_failed++;
+	ranges_done(ep, op->range, op->num, true);
+	if (sim_is_uc(ep->s)) {
+		sim_uc_failed(ep, status);
+		return;
+	}
 	if (op->has_target)
 		sim_taint(ep->peer, op->target, op->len);
-	ranges_done(ep, op->range, op->num, true);
 	sim_life_break(ep, 0, wc_status_name(status));
 }
 
@@ -361,6 +371,10 @@ recv_succeeded(struct sim_ep *ep, struct sim_recv *r, const struct ring_cqe *e)
 	if (ep->rq_failed)
 		sim_fail(ep->s, "ep %u: receive %u succeeded behind one that failed", ep->id,
 			 r->index);
+	if (sim_is_uc(ep->s)) {
+		sim_uc_received(ep, r, e);
+		return;
+	}
 	if (peer->msg_head == peer->msg_tail)
 		sim_fail(ep->s, "ep %u: receive %u completed, but nothing was sent", ep->id,
 			 r->index);
@@ -475,7 +489,7 @@ sim_forget(struct sim_ep *ep)
 	for (; ep->op_head != ep->op_tail; ep->op_head++) {
 		struct sim_op *op = &ep->op[ep->op_head % SIM_OPS];
 
-		if (op->has_target)
+		if (op->has_target && !sim_is_uc(ep->s))
 			sim_taint(ep->peer, op->target, op->len);
 		ranges_done(ep, op->range, op->num, true);
 		free(op->expect);

@@ -89,6 +89,9 @@ sim_snoop_tx(struct sim_node *n, const uint8_t *frame, uint32_t len)
 	if (ep == NULL || ep->qp == NULL || ep->qp->state == RING_QPS_RESET)
 		return;
 	o = &ep->snoop;
+	if (sim_is_uc(n->s) && (p.info->transport != ROCE_TR_UC || p.ackreq))
+		sim_fail(ep->s, "ep %u: %s, A %d, of a UC QP", ep->id, roce_opcode_name(p.opcode),
+			 p.ackreq);
 	if (!roce_any(p.info->mask, ROCE_REQUEST)) {
 		if (p.opcode == ROCE_RC_ACK)
 			snoop_nak(ep, &p);

@@ -156,7 +156,8 @@ wire_mutate(struct sim *s, struct sim_pkt *p)
 	struct sim_ep *ep = sim_ep_of_qpn(&s->node[p->dst], roce_bth_qpn((const void *)bth));
 	uint16_t len;
 
-	if (ep == NULL || (bth[0] != ROCE_RC_WRITE_LAST && bth[0] != ROCE_RC_WRITE_ONLY) ||
+	if (ep == NULL ||
+	    ((bth[0] & 0x1f) != ROCE_RC_WRITE_LAST && (bth[0] & 0x1f) != ROCE_RC_WRITE_ONLY) ||
 	    p->len < l4 + 8 + ROCE_BTH_LEN + 16 + 8 + ROCE_ICRC_LEN)
 		return;
 	p->len -= 4;
