@@ -200,6 +200,13 @@ ex_init_qp(struct ex_device *d, struct rnic_qp *qp, unsigned int access)
 				RNIC_QP_ACCESS_FLAGS), "QP to INIT");
 }
 
+/** Whether its attributes are those of a connection with acknowledgements. */
+static bool
+is_rc(const struct rnic_qp *qp)
+{
+	return qp->qp_type == RNIC_QPT_RC;
+}
+
 static void
 to_rtr(struct ex_device *d, struct rnic_qp *qp, const struct ex_path *path,
        const struct ex_address *peer)
@@ -215,9 +222,12 @@ to_rtr(struct ex_device *d, struct rnic_qp *qp, const struct ex_path *path,
 			     .sl = path->sl, .port_num = (uint8_t)d->port_num, .is_global = 1 },
 	};
 
-	ex_check(rnic_modify_qp(qp, &a, RNIC_QP_STATE | RNIC_QP_AV | RNIC_QP_PATH_MTU |
-				RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN | RNIC_QP_MAX_DEST_RD_ATOMIC |
-				RNIC_QP_MIN_RNR_TIMER), "QP to RTR (can the peer be reached?)");
+	unsigned int mask = RNIC_QP_STATE | RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN |
+			    RNIC_QP_RQ_PSN;
+
+	if (is_rc(qp))
+		mask |= RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER;
+	ex_check(rnic_modify_qp(qp, &a, mask), "QP to RTR (can the peer be reached?)");
 }
 
 void
@@ -233,10 +243,13 @@ ex_connect_qp(struct ex_device *d, struct rnic_qp *qp, const struct ex_path *pat
 		.max_rd_atomic = path->rd_atomic,
 	};
 
+	unsigned int mask = RNIC_QP_STATE | RNIC_QP_SQ_PSN;
+
 	to_rtr(d, qp, path, peer);
-	ex_check(rnic_modify_qp(qp, &a, RNIC_QP_STATE | RNIC_QP_TIMEOUT | RNIC_QP_RETRY_CNT |
-				RNIC_QP_RNR_RETRY | RNIC_QP_SQ_PSN | RNIC_QP_MAX_QP_RD_ATOMIC),
-		 "QP to RTS");
+	if (is_rc(qp))
+		mask |= RNIC_QP_TIMEOUT | RNIC_QP_RETRY_CNT | RNIC_QP_RNR_RETRY |
+			RNIC_QP_MAX_QP_RD_ATOMIC;
+	ex_check(rnic_modify_qp(qp, &a, mask), "QP to RTS");
 }
 
 struct ex_address

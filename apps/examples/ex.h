@@ -66,6 +66,7 @@ extern const struct ex_path ex_default_path; /* that of ibv_rc_pingpong */
 
 /** INIT with these rights. */
 void ex_init_qp(struct ex_device *d, struct rnic_qp *qp, unsigned int access);
+/** RC or UC, as the QP is. */
 void ex_connect_qp(struct ex_device *d, struct rnic_qp *qp, const struct ex_path *path,
 		   const struct ex_address *own, const struct ex_address *peer);
 struct ex_address ex_own_address(struct ex_device *d, const struct rnic_qp *qp);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rnic_pingpong: two programs send one message to and fro. Speaks as ibv_rc_pingpong does, with
- * its options, so that either may be the other's peer. The client's data is echoed: with -c
- * it changes each time and every byte that comes back is compared.
+ * rnic_pingpong: two programs send one message to and fro. Speaks as ibv_rc_pingpong does, or
+ * with -u as ibv_uc_pingpong, with their options, so that either may be the other's peer. The
+ * client's data is echoed: with -c it changes each time and every byte that comes back is
+ * compared.
  */
 #include <getopt.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #include "ex.h"
 
 enum { WR_RECV = 1, WR_SEND = 2 };
+
+#define LOST_MS 10000 /* without acknowledgements: a message that has not come by then is lost */
 
 struct pingpong {
 	struct ex_device dev;
@@ -23,7 +26,7 @@ struct pingpong {
 	const char *host, *socket, *device;
 	unsigned int tcp_port, ib_port, mtu, size, rx_depth, iters, sl, timeout;
 	int gid_index;
-	bool events, check;
+	bool events, check, uc;
 	/* progress */
 	unsigned int sent, received, posted, pending;
 };
@@ -45,8 +48,9 @@ static const char usage_text[] =
 	"  -e, --events       sleep on completion events instead of polling\n"
 	"  -g, --gid-idx=N    index of the own GID (the first IPv4 address)\n"
 	"  -c, --chk          compare all data\n"
+	"  -u, --uc           unreliable connection: what is lost is not sent again\n"
 	"\n"
-	"The peer may be ibv_rc_pingpong. Exit status: 0 if all went well and all was right.\n";
+	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong. Exit status: 0 if all went well and all was right.\n";
 
 static void
 post_recvs(struct pingpong *p, unsigned int n)
@@ -113,9 +117,13 @@ complete(struct pingpong *p, const struct rnic_wc *wc)
 static int
 await(struct pingpong *p, struct rnic_wc *wc)
 {
-	if (p->events)
-		return ex_check(rnic_wait_cq(p->cq, 2, wc, -1), "completion queue");
-	return ex_wait(p->cq, 2, wc, -1);
+	int limit = p->uc ? LOST_MS : -1;
+	int n = p->events ? ex_check(rnic_wait_cq(p->cq, 2, wc, limit), "completion queue")
+			  : ex_wait(p->cq, 2, wc, limit);
+
+	if (n == 0)
+		ex_fail("message %u is lost", p->received);
+	return n;
 }
 
 static void
@@ -148,7 +156,7 @@ set_up(struct pingpong *p)
 	struct rnic_qp_init_attr qa = {
 		.cap = { .max_send_wr = 1, .max_recv_wr = p->rx_depth, .max_send_sge = 1,
 			 .max_recv_sge = 1 },
-		.qp_type = RNIC_QPT_RC,
+		.qp_type = p->uc ? RNIC_QPT_UC : RNIC_QPT_RC,
 	};
 
 	ex_open(&p->dev, p->socket, p->device, p->ib_port, p->gid_index);
@@ -204,7 +212,8 @@ static const struct option long_options[] = {
 	{ "ib-port", 1, NULL, 'i' },  { "size", 1, NULL, 's' },	  { "mtu", 1, NULL, 'm' },
 	{ "rx-depth", 1, NULL, 'r' }, { "iters", 1, NULL, 'n' },  { "sl", 1, NULL, 'l' },
 	{ "events", 0, NULL, 'e' },   { "gid-idx", 1, NULL, 'g' }, { "chk", 0, NULL, 'c' },
-	{ "timeout", 1, NULL, 't' },  { "help", 0, NULL, 'h' },	   { NULL, 0, NULL, 0 },
+	{ "timeout", 1, NULL, 't' },  { "uc", 0, NULL, 'u' },	   { "help", 0, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static void
@@ -224,6 +233,7 @@ option(struct pingpong *p, int opt, const char *arg)
 	case 'e': p->events = true; break;
 	case 'g': p->gid_index = ex_number("--gid-idx", arg, 0, 255); break;
 	case 'c': p->check = true; break;
+	case 'u': p->uc = true; break;
 	case 'h': fputs(usage_text, stdout); exit(0);
 	default: fputs(usage_text, stderr); exit(2);
 	}
@@ -237,7 +247,7 @@ main(int argc, char **argv)
 	int opt;
 
 	ex_program = "rnic_pingpong";
-	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:t:eg:ch", long_options,
+	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:t:eg:cuh", long_options,
 				  NULL)) != -1)
 		option(&p, opt, optarg);
 	if (optind < argc)

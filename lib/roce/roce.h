@@ -75,6 +75,7 @@ struct roce_qpn_table;
 	X(ECN_RCVD, "ecn_marked_rcvd", "packets with CE")                                  \
 	X(XRC_NO_SRQ, "xrc_no_srq", "XRC requests for an SRQ that is not of the QP's domain") \
 	X(UC_DROPPED, "uc_dropped", "UC packets of messages that were lost or refused")     \
+	X(UC_UNREACHABLE, "uc_unreachable", "UC packets to a next hop that does not answer") \
 	X(SQ_ERRORS, "sq_errors", "send queues in error (SQE), their QPs are not")         \
 	X(QP_ERRORS, "qp_errors", "QPs moved to error by the engine")
 

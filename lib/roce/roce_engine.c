@@ -135,6 +135,11 @@ run_reachable(struct roce *r, struct roce_qp *qp)
 {
 	if (roce_qp_reachable(r, qp))
 		return true;
+	/* No time-out ends a request of UC: what is for nobody is sent to nobody. */
+	if (roce_is_uc(qp) && net_neigh_l2_state(r->l2) == NET_NEIGH_FAILED) {
+		roce_neigh_unlink(r, qp);
+		return true;
+	}
 	qp->stalled = false; /* roce_neigh_resolved() or the timer puts it back */
 	return false;
 }

@@ -442,6 +442,33 @@ req_may_send(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn
 	return qp->rd_out < qp->max_rd_atomic && psn_sub(psn, qp->una) <= roce_piece(qp);
 }
 
+/**
+ * UC: nothing holds a packet back, and with the last one the request is done. To a next hop that
+ * does not answer it is lost here, as it would be anywhere behind.
+ */
+static enum roce_tx_result
+req_packet_uc(struct roce *r, struct roce_qp *qp)
+{
+	struct verbs_wqe *wqe = qp->req_wqe;
+	uint32_t psn = qp->req_psn;
+	enum roce_tx_result res = ROCE_TX_SENT;
+
+	wqe->tstate = ROCE_WQE_OPEN;
+	if (likely(net_neigh_l2_usable(r->l2)))
+		res = req_emit_data(r, qp, wqe, psn);
+	else
+		roce_count(r, ROCE_C_UC_UNREACHABLE);
+	if (res != ROCE_TX_SENT && res != ROCE_TX_PARKED)
+		return res;
+	req_sent(r, qp, wqe, psn, psn);
+	qp->req_psn = psn_add(psn, 1);
+	if (psn == wqe->last_psn)
+		req_advance(qp, wqe->next);
+	if (res == ROCE_TX_SENT || base_bug(BUG_UC_EARLY))
+		roce_uc_sent(r, qp);
+	return res;
+}
+
 static enum roce_tx_result
 req_packet(struct roce *r, struct roce_qp *qp)
 {
@@ -449,6 +476,8 @@ req_packet(struct roce *r, struct roce_qp *qp)
 	uint32_t psn = qp->req_psn, last;
 	enum roce_tx_result res;
 
+	if (unlikely(roce_is_uc(qp)))
+		return req_packet_uc(r, qp);
 	if (wqe->tstate == ROCE_WQE_NEW && !req_may_open(qp, wqe))
 		return ROCE_TX_WAIT;
 	if (psn == qp->snd_max && !req_may_send(qp, wqe, psn))
@@ -460,8 +489,6 @@ req_packet(struct roce *r, struct roce_qp *qp)
 	qp->req_psn = psn_add(last, 1);
 	if (last == wqe->last_psn)
 		req_advance(qp, wqe->next);
-	if (unlikely(roce_is_uc(qp)) && (res == ROCE_TX_SENT || base_bug(BUG_UC_EARLY)))
-		roce_uc_sent(r, qp);
 	return res;
 }
 

@@ -213,6 +213,35 @@ START_TEST(ROCE_C_10__source_port)
 }
 END_TEST
 
+/* It waits for the next hop's address, but not for one that does not answer. */
+START_TEST(neighbour__unknown_or_dead)
+{
+	struct wire *w = start((struct wire_params){0});
+	uint64_t l2 = atomic_exchange(&w->neigh->l2, (uint64_t)NET_NEIGH_INCOMPLETE << 48);
+
+	post(w, RING_WR_SEND, 1030);
+	wire_wait(w, 100000000);
+	wire_no_cqe(w);
+	if (_i) {
+		atomic_store(&w->neigh->l2, (uint64_t)NET_NEIGH_FAILED << 48);
+		wire_wait(w, 2 * ROCE_NEIGH_RETRY_NS);
+		ck_assert_uint_eq(wire_counter(w, ROCE_C_UC_UNREACHABLE), 2);
+	}
+	atomic_store(&w->neigh->l2, l2);
+	roce_neigh_resolved(w->r, w->neigh, w->now);
+	wire_go(w);
+	if (!_i) {
+		expect(w, ROCE_UC_SEND_FIRST, 0x100, 1024);
+		expect(w, ROCE_UC_SEND_LAST, 0x101, 6);
+	}
+	wire_cqe(w, WC_SUCCESS);
+	post(w, RING_WR_SEND, 8);
+	expect(w, ROCE_UC_SEND_ONLY, 0x102, 8); /* the lost ones have had theirs */
+	wire_cqe(w, WC_SUCCESS);
+	end(w);
+}
+END_TEST
+
 /* ---- foreign memory ---------- */
 
 static void
@@ -585,6 +614,7 @@ main(void)
 	tcase_add_test(c, long_message__completes_with_its_last);
 	tcase_add_test(c, ROCE_C_8__acknowledgements_mean_nothing);
 	tcase_add_loop_test(c, ROCE_C_10__source_port, 0, 2);
+	tcase_add_loop_test(c, neighbour__unknown_or_dead, 0, 2);
 	tcase_add_test(c, foreign__done_when_it_has_left);
 	tcase_add_test(c, foreign__fails);
 	tcase_add_test(c, sqe__send_queue_alone);
