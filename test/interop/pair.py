@@ -116,16 +116,16 @@ class Pair:
             return p, self.guest.log(tag)
         return p, self.guest.wait(tag, timeout=LIMIT)
 
-    def pingpong(self, role, family, size, iters=None, ours=(), theirs=''):
-        """rnic_pingpong against ibv_rc_pingpong."""
+    def pingpong(self, role, family, size, iters=None, ours=(), theirs='', transport='rc'):
+        """rnic_pingpong against ibv_rc_pingpong or ibv_uc_pingpong."""
         iters = iters or (1 if size > 1 << 20 else 3)
         server = role == 'server'
         common = f'-n {iters} -s {size} -m {self.path_mtu}'
         mine = [self.programs.pingpong, '-c', *common.split(), *PATIENT,
-                '-g', self.our_gid(family), *ours]
-        guest = f'ibv_rc_pingpong -g {self.gid[family]} {common} {theirs} PEER'
+                '-g', self.our_gid(family), *ours, *(['-u'] if transport == 'uc' else [])]
+        guest = f'ibv_{transport}_pingpong -g {self.gid[family]} {common} {theirs} PEER'
         p, log = self.joined(mine + ([] if server else [self.guest.ip]), guest, server)
-        self.judge(f'pingpong as {role}, {family}, {size} bytes', p, log)
+        self.judge(f'{transport} pingpong as {role}, {family}, {size} bytes', p, log)
         self.transfers += 1
         self.note(f'pingpong of {size} bytes, {iters} times')
 

@@ -112,6 +112,8 @@ def brief(pair):
         for (role, family), sizes in brief_sizes(pair.path_mtu).items():
             for size in sizes:
                 pair.pingpong(role, family, size)
+        for role, family in ROLES:
+            pair.pingpong(role, family, pair.path_mtu + 1, transport='uc')
     with Checked(pair, 'operations'):
         for role, tcp, family, ops in BRIEF_OPS:
             pair.ops(role, tcp, family, ops.split())
@@ -127,6 +129,12 @@ def can(role, op):
 def pingpongs(pair, role, family):
     for size in all_sizes(pair.path_mtu):
         pair.pingpong(role, family, size)
+
+
+def uc_pingpongs(pair, role, family):
+    """Nothing is sent again: sizes that no queue on the way is too short for."""
+    for size in (1, pair.path_mtu, pair.path_mtu + 1, 3 * pair.path_mtu, 16000):
+        pair.pingpong(role, family, size, transport='uc')
 
 
 def sleeping_pingpongs(pair, role):
@@ -151,6 +159,9 @@ def cases():
     for role, family in ROLES:
         yield (f'pingpong, ours the {role}, {family}',
                lambda p, r=role, f=family: pingpongs(p, r, f))
+    for role, family in ROLES:
+        yield (f'UC pingpong, ours the {role}, {family}',
+               lambda p, r=role, f=family: uc_pingpongs(p, r, f))
     for role in ('server', 'client'):
         yield f'pingpong by events, ours the {role}', lambda p, r=role: sleeping_pingpongs(p, r)
     for role in ('initiator', 'responder'):
