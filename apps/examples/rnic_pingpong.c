@@ -50,7 +50,8 @@ static const char usage_text[] =
 	"  -c, --chk          compare all data\n"
 	"  -u, --uc           unreliable connection: what is lost is not sent again\n"
 	"\n"
-	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong. Exit status: 0 if all went well and all was right.\n";
+	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong.\n"
+	"Exit status: 0 if all went well and all was right.\n";
 
 static void
 post_recvs(struct pingpong *p, unsigned int n)

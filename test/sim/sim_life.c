@@ -214,7 +214,7 @@ run_flush(struct sim_ep *e)
 	sim_flush_silent(e->peer);
 	if (!flushed(e) || !flushed(e->peer)) /* completions call again, but an SRQ's event not */
 		return e->srq || e->peer->srq ? s->now + 20 * SIM_US : SIM_NEVER;
-	/* whatever its PSN, a First that stood in a batch would begin one of the next connection's */
+	/* whatever its PSN, a First in a batch would begin a message of the next connection */
 	if (sim_is_uc(s) && (e->node->tx.n || e->peer->node->tx.n))
 		return s->now + 20 * SIM_US;
 	for (struct sim_ep *ep = e;; ep = e->peer) {

@@ -73,7 +73,7 @@ sim_srq_new(struct sim_ep *ep)
 	struct rng rng;
 
 	rng_seed(&rng, ep->s->seed * SIM_EPS + ep->id);
-	if (rng_below(&rng, 3) != 0)
+	if (rng_below(&rng, 3) != 0 || sim_is_uc(ep->s))
 		return;
 	q = get(sizeof(*q));
 	q->rng = rng;
