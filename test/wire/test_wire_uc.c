@@ -250,7 +250,11 @@ START_TEST(sequence__kinds_do_not_mix)
 	wire_pkt(w, pkt(ROCE_UC_WRITE_LAST, 0x201), data, 8);
 	arrive(w, ROCE_UC_SEND_LAST, 0x202, 8);
 	wire_no_cqe(w);
-	arrive(w, ROCE_UC_SEND_ONLY, 0x203, 8);
+	wire_pkt(w, rdma(w, ROCE_UC_WRITE_FIRST, 0x203, 20000, 1100), data, 1024);
+	arrive(w, ROCE_UC_SEND_LAST, 0x204, 8);
+	wire_no_cqe(w);
+	ck_assert_uint_eq(w->qp->state, RING_QPS_RTS);
+	arrive(w, ROCE_UC_SEND_ONLY, 0x205, 8);
 	expect_recv(w, 0, 8);
 	end(w);
 }
