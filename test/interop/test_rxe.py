@@ -112,7 +112,7 @@ def brief(pair):
         for (role, family), sizes in brief_sizes(pair.path_mtu).items():
             for size in sizes:
                 pair.pingpong(role, family, size)
-        for role, family in ROLES:
+        for role, family in (('server', 'v6'), ('client', 'v4')):
             pair.pingpong(role, family, pair.path_mtu + 1, transport='uc')
     with Checked(pair, 'operations'):
         for role, tcp, family, ops in BRIEF_OPS:
