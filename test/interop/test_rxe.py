@@ -22,7 +22,7 @@ import time
 import interop
 from pair import FAILURES, LIMIT, PORT, Pair, Programs
 
-MAX_BRIEF = 60
+MAX_BRIEF = 70
 BIG = 8 << 20
 ROLES = [(role, family) for role in ('server', 'client') for family in ('v4', 'v6')]
 
