@@ -13,7 +13,7 @@
 #include "roce_cm_priv.h"
 
 #define MAX_CONNS_DEFAULT (256u << 10)
-#define MAX_HALF_OPEN_DEFAULT (16u << 10)
+#define MAX_HALF_OPEN_DEFAULT (64u << 10)
 #define MAX_RESOLVED_DEFAULT 1024u
 #define ACK_DELAY_DEFAULT 15 /* 134 ms, as rxe says */
 

@@ -195,7 +195,7 @@ struct roce_cm_config {
 	uint8_t ack_delay;	/* code: how long the responder may take to ACK; 0: 15 */
 	uint8_t max_rd_atomic;	/* cap of depth and resources; 0: ROCE_MAX_RD_ATOMIC */
 	uint32_t max_conns;	/* records in all, those in timewait too; 0: 262144 */
-	uint32_t max_half_open_peer; /* unanswered REQs from one address; 0: 16384 */
+	uint32_t max_half_open_peer; /* unanswered REQs from one address; 0: 65536 */
 	uint32_t max_conns_peer;     /* records with one address; 0: max_conns */
 	uint32_t max_resolved;	     /* SIDR answers remembered for repeated questions; 0: 1024 */
 };

@@ -667,6 +667,40 @@ START_TEST(ROCE_C_10__passive_side_has_the_req_s_path)
 }
 END_TEST
 
+/* An XRC target is named in the place of an EE context, in the REP and in the DREQ. */
+START_TEST(xrc__active_side)
+{
+	struct cm_fix *f = cm_fix_new(NULL);
+	struct roce_cm_connect a = cm_connect_default(f);
+	struct roce_cm_params p;
+	struct roce_cm_conn *c;
+	struct roce_cm_msg m;
+	struct cm_sent *s;
+
+	a.transport = ROCE_CM_EXTENDED;
+	ck_assert_int_eq(roce_cm_connect(f->cm, &a, NULL, f->now, &c), 0);
+	s = cm_sent(f, ROCE_CM_REQ);
+	ck_assert_uint_eq(s->m.req.transport, 3);
+	ck_assert_uint_eq(s->m.req.ext_transport, 1);
+	m = cm_msg_rep(c->local_id);
+	m.rep.qpn = 0;
+	m.rep.eecn = 0x777;
+	cm_in_mad(f, &m);
+	cm_told(f, ROCE_CM_EV_REP);
+	roce_cm_conn_params(c, &p);
+	ck_assert_uint_eq(p.dest_qpn, 0x777);
+	ck_assert_int_eq(roce_cm_rtu(c, NULL, 0, f->now), 0);
+	cm_sent(f, ROCE_CM_RTU);
+	ck_assert_int_eq(roce_cm_disconnect(c, NULL, 0, f->now), 0);
+	ck_assert_uint_eq(cm_sent(f, ROCE_CM_DREQ)->m.dreq.qpn, 0x777);
+	m = cm_msg(ROCE_CM_DREP, c->local_id);
+	cm_in_mad(f, &m);
+	cm_told(f, ROCE_CM_EV_DISCONNECTED);
+	cm_let_go(f, c);
+	cm_fix_end(f);
+}
+END_TEST
+
 START_TEST(rep__says_the_exact_numbers)
 {
 	struct cm_fix *f = cm_fix_new(NULL);
@@ -835,6 +869,7 @@ UNIT_MAIN("wire_cm",
 	ROCE_C_61__stale_rep,
 	ROCE_C_70__starting_psns,
 	ROCE_C_10__passive_side_has_the_req_s_path,
+	xrc__active_side,
 	rep__says_the_exact_numbers,
 	dreq__crossing,
 	dreq__instead_of_the_rtu,
