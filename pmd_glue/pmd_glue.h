@@ -68,6 +68,11 @@ int pmd_port_open(const struct pmd_port_config *cfg, struct pmd_port **out, cons
 void pmd_port_close(struct pmd_port *p);
 void pmd_port_get_info(const struct pmd_port *p, struct pmd_port_info *info);
 void pmd_port_get_stats(const struct pmd_port *p, struct pmd_port_stats *s);
+/**
+ * Which groups' frames the port is to take: n MACs of six bytes, or UINT32_MAX: all. Where the
+ * driver has no such filter, or too small a one, it takes all. Control thread.
+ */
+void pmd_port_set_groups(struct pmd_port *p, const void *macs, uint32_t n);
 /** Link changes since the last call. Control thread. @return whether the state changed. */
 bool pmd_port_poll_link(struct pmd_port *p, bool *up);
 

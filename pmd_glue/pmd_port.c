@@ -129,10 +129,28 @@ setup_queues(struct pmd_port *p, const struct pmd_port_config *cfg,
 static void
 accept_groups(struct pmd_port *p)
 {
+	p->all_groups = true;
 	if (rte_eth_allmulticast_enable(p->ethdev) != 0 &&
 	    rte_eth_promiscuous_enable(p->ethdev) != 0)
 		LOG(pmd_log, WARNING, "port %u takes no group addresses: IPv6 neighbours may "
 		    "not find it", p->index);
+}
+
+void
+pmd_port_set_groups(struct pmd_port *p, const void *macs, uint32_t n)
+{
+	/* the call copies the list and means no harm to it */
+	struct rte_ether_addr *list = (struct rte_ether_addr *)(uintptr_t)macs;
+
+	if (p->loop != NULL)
+		return;
+	if (n != UINT32_MAX && rte_eth_dev_set_mc_addr_list(p->ethdev, list, n) == 0) {
+		if (p->all_groups && rte_eth_allmulticast_disable(p->ethdev) == 0)
+			p->all_groups = false;
+		return;
+	}
+	if (!p->all_groups)
+		accept_groups(p);
 }
 
 /** Receive interrupts are found out about by asking for them. */

@@ -24,6 +24,7 @@ struct pmd_port {
 	bool started;
 	bool rx_interrupts;
 	bool link_up;
+	bool all_groups; /* no filter */
 	uint32_t link_mbps;
 	uint64_t used, offered;
 	const char *why_not[PMD_OFFLOAD_COUNT];

@@ -194,10 +194,32 @@ ex_init_qp(struct ex_device *d, struct rnic_qp *qp, unsigned int access)
 		.qp_state = RNIC_QPS_INIT,
 		.port_num = (uint8_t)d->port_num,
 		.qp_access_flags = access,
+		.qkey = EX_QKEY,
 	};
 
 	ex_check(rnic_modify_qp(qp, &a, RNIC_QP_STATE | RNIC_QP_PKEY_INDEX | RNIC_QP_PORT |
-				RNIC_QP_ACCESS_FLAGS), "QP to INIT");
+				(qp->qp_type == RNIC_QPT_UD ? RNIC_QP_QKEY
+							    : RNIC_QP_ACCESS_FLAGS)),
+		 "QP to INIT");
+}
+
+static struct rnic_ah_attr
+ah_attr(const struct ex_device *d, const struct ex_path *path, const struct ex_address *peer)
+{
+	return (struct rnic_ah_attr){
+		.dgid = peer->gid, .sgid_index = d->gid_index, .hop_limit = 64, .sl = path->sl,
+		.port_num = (uint8_t)d->port_num, .is_global = 1,
+	};
+}
+
+struct rnic_ah *
+ex_ah(struct ex_device *d, const struct ex_path *path, const struct ex_address *peer)
+{
+	struct rnic_ah_attr a = ah_attr(d, path, peer);
+	struct rnic_ah *ah;
+
+	ex_check(rnic_create_ah(d->pd, &a, &ah), "address handle (can the peer be reached?)");
+	return ah;
 }
 
 /** Whether its attributes are those of a connection with acknowledgements. */
@@ -218,13 +240,13 @@ to_rtr(struct ex_device *d, struct rnic_qp *qp, const struct ex_path *path,
 		.rq_psn = peer->psn,
 		.max_dest_rd_atomic = path->rd_atomic,
 		.min_rnr_timer = path->min_rnr_timer,
-		.ah_attr = { .dgid = peer->gid, .sgid_index = d->gid_index, .hop_limit = 64,
-			     .sl = path->sl, .port_num = (uint8_t)d->port_num, .is_global = 1 },
+		.ah_attr = ah_attr(d, path, peer),
 	};
 
-	unsigned int mask = RNIC_QP_STATE | RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN |
-			    RNIC_QP_RQ_PSN;
+	unsigned int mask = RNIC_QP_STATE;
 
+	if (qp->qp_type != RNIC_QPT_UD)
+		mask |= RNIC_QP_AV | RNIC_QP_PATH_MTU | RNIC_QP_DEST_QPN | RNIC_QP_RQ_PSN;
 	if (is_rc(qp))
 		mask |= RNIC_QP_MAX_DEST_RD_ATOMIC | RNIC_QP_MIN_RNR_TIMER;
 	ex_check(rnic_modify_qp(qp, &a, mask), "QP to RTR (can the peer be reached?)");

@@ -64,11 +64,17 @@ struct ex_path {
 };
 extern const struct ex_path ex_default_path; /* that of ibv_rc_pingpong */
 
-/** INIT with these rights. */
+#define EX_GRH_LEN 40u
+#define EX_QKEY 0x11111111u /* that of ibv_ud_pingpong */
+
+/** INIT with these rights; a UD QP with EX_QKEY. */
 void ex_init_qp(struct ex_device *d, struct rnic_qp *qp, unsigned int access);
-/** RC or UC, as the QP is. */
+/** RC, UC or UD, as the QP is. */
 void ex_connect_qp(struct ex_device *d, struct rnic_qp *qp, const struct ex_path *path,
 		   const struct ex_address *own, const struct ex_address *peer);
+/** The way to a UD QP's peer. */
+struct rnic_ah *ex_ah(struct ex_device *d, const struct ex_path *path,
+		      const struct ex_address *peer);
 struct ex_address ex_own_address(struct ex_device *d, const struct rnic_qp *qp);
 
 /** A connected TCP socket, and a stream to read from it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rnic_pingpong: two programs send one message to and fro. Speaks as ibv_rc_pingpong does, or
- * with -u as ibv_uc_pingpong, with their options, so that either may be the other's peer. The
- * client's data is echoed: with -c it changes each time and every byte that comes back is
- * compared.
+ * rnic_pingpong: two programs send one message to and fro. Speaks as ibv_rc_pingpong does, with
+ * -u as ibv_uc_pingpong, with -U as ibv_ud_pingpong, with their options, so that either may be
+ * the other's peer. The client's data is echoed: with -c it changes each time and every byte that
+ * comes back is compared.
  */
 #include <getopt.h>
 #include <stdlib.h>
@@ -22,11 +22,14 @@ struct pingpong {
 	struct rnic_channel *channel;
 	struct rnic_qp *qp;
 	struct rnic_mr *send, *recv;
+	struct rnic_ah *ah; /* UD: the peer's */
+	uint32_t peer_qpn;
 	/* options */
 	const char *host, *socket, *device;
 	unsigned int tcp_port, ib_port, mtu, size, rx_depth, iters, sl, timeout;
 	int gid_index;
-	bool events, check, uc;
+	bool events, check;
+	uint32_t type; /* enum rnic_qp_type */
 	/* progress */
 	unsigned int sent, received, posted, pending;
 };
@@ -49,14 +52,28 @@ static const char usage_text[] =
 	"  -g, --gid-idx=N    index of the own GID (the first IPv4 address)\n"
 	"  -c, --chk          compare all data\n"
 	"  -u, --uc           unreliable connection: what is lost is not sent again\n"
+	"  -U, --ud           datagrams, which may be lost too\n"
 	"\n"
-	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong.\n"
+	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong, with -U ibv_ud_pingpong.\n"
 	"Exit status: 0 if all went well and all was right.\n";
+
+/** What comes before the data in a receive buffer: the network header of a datagram. */
+static uint32_t
+grh_len(const struct pingpong *p)
+{
+	return p->type == RNIC_QPT_UD ? EX_GRH_LEN : 0;
+}
+
+static uint8_t *
+received_data(const struct pingpong *p)
+{
+	return (uint8_t *)p->recv->addr + grh_len(p);
+}
 
 static void
 post_recvs(struct pingpong *p, unsigned int n)
 {
-	struct rnic_sge sge = { (uintptr_t)p->recv->addr, p->size, p->recv->lkey };
+	struct rnic_sge sge = { (uintptr_t)p->recv->addr, p->size + grh_len(p), p->recv->lkey };
 	struct rnic_recv_wr wr = { .wr_id = WR_RECV, .sg_list = &sge, .num_sge = 1 };
 
 	for (unsigned int i = 0; i < n; i++)
@@ -69,12 +86,18 @@ static void
 post_send(struct pingpong *p)
 {
 	struct rnic_mr *from = p->host ? p->send : p->recv;
-	struct rnic_sge sge = { (uintptr_t)from->addr, p->size, from->lkey };
+	const void *at = p->host ? p->send->addr : received_data(p);
+	struct rnic_sge sge = { (uintptr_t)at, p->size, from->lkey };
 	struct rnic_send_wr wr = { .wr_id = WR_SEND, .sg_list = &sge, .num_sge = 1,
 				   .opcode = RNIC_WR_SEND, .send_flags = RNIC_SEND_SIGNALED };
 
 	if (p->host && p->check)
 		ex_pattern(p->send->addr, p->size, p->sent);
+	if (p->type == RNIC_QPT_UD) {
+		wr.wr.ud.ah = p->ah;
+		wr.wr.ud.remote_qpn = p->peer_qpn;
+		wr.wr.ud.remote_qkey = EX_QKEY;
+	}
 	ex_check(rnic_post_send(p->qp, &wr, NULL), "post of a send");
 	p->pending |= WR_SEND;
 }
@@ -86,10 +109,10 @@ check_data(struct pingpong *p)
 
 	if (!p->host) /* the server only echoes: it cannot know whose data this is */
 		return;
-	at = ex_pattern_check(p->recv->addr, p->size, p->received - 1);
+	at = ex_pattern_check(received_data(p), p->size, p->received - 1);
 	if (at < p->size)
 		ex_fail("message %u came back wrong at byte %zu", p->received - 1, at);
-	memset(p->recv->addr, 0xa5, p->size); /* so that the next one cannot be this one */
+	memset(received_data(p), 0xa5, p->size); /* so that the next one cannot be this one */
 }
 
 static void
@@ -101,8 +124,8 @@ complete(struct pingpong *p, const struct rnic_wc *wc)
 		p->pending &= ~WR_SEND;
 	} else {
 		p->received++;
-		if (wc->byte_len != p->size)
-			ex_fail("%u bytes came, not %u", wc->byte_len, p->size);
+		if (wc->byte_len != p->size + grh_len(p))
+			ex_fail("%u bytes came, not %u", wc->byte_len, p->size + grh_len(p));
 		if (p->check)
 			check_data(p);
 		if (--p->posted <= 1)
@@ -118,7 +141,7 @@ complete(struct pingpong *p, const struct rnic_wc *wc)
 static int
 await(struct pingpong *p, struct rnic_wc *wc)
 {
-	int limit = p->uc ? LOST_MS : -1;
+	int limit = p->type == RNIC_QPT_RC ? -1 : LOST_MS;
 	int n = p->events ? ex_check(rnic_wait_cq(p->cq, 2, wc, limit), "completion queue")
 			  : ex_wait(p->cq, 2, wc, limit);
 
@@ -157,12 +180,12 @@ set_up(struct pingpong *p)
 	struct rnic_qp_init_attr qa = {
 		.cap = { .max_send_wr = 1, .max_recv_wr = p->rx_depth, .max_send_sge = 1,
 			 .max_recv_sge = 1 },
-		.qp_type = p->uc ? RNIC_QPT_UC : RNIC_QPT_RC,
+		.qp_type = p->type,
 	};
 
 	ex_open(&p->dev, p->socket, p->device, p->ib_port, p->gid_index);
 	p->send = ex_memory(&p->dev, p->size, 0);
-	p->recv = ex_memory(&p->dev, p->size, 0);
+	p->recv = ex_memory(&p->dev, p->size + grh_len(p), 0);
 	memset(p->send->addr, 0x7b, p->size);
 	ex_check(rnic_create_channel(p->dev.ctx, &p->channel), "completion channel");
 	ca.channel = p->channel;
@@ -177,6 +200,8 @@ static void
 tear_down(struct pingpong *p)
 {
 	ex_hang_up(&p->conn);
+	if (p->ah)
+		rnic_destroy_ah(p->ah);
 	rnic_destroy_qp(p->qp);
 	rnic_destroy_cq(p->cq);
 	rnic_destroy_channel(p->channel);
@@ -189,8 +214,12 @@ static void
 join(struct pingpong *p)
 {
 	struct ex_path path = ex_default_path;
+	const unsigned int most = 128u << p->dev.port.active_mtu;
 	struct ex_address peer;
 	unsigned int port;
+
+	if (p->type == RNIC_QPT_UD && p->size > most)
+		ex_fail("a datagram has %u bytes at most on this port", most);
 
 	path.mtu = ex_mtu(&p->dev, p->mtu);
 	path.sl = (uint8_t)p->sl;
@@ -205,6 +234,9 @@ join(struct pingpong *p)
 		ex_accept(&p->conn, listener);
 	}
 	ex_join(&p->conn, !p->host, &p->dev, p->qp, &path, &peer);
+	if (p->type == RNIC_QPT_UD)
+		p->ah = ex_ah(&p->dev, &path, &peer);
+	p->peer_qpn = peer.qpn;
 	fflush(stdout);
 }
 
@@ -213,8 +245,8 @@ static const struct option long_options[] = {
 	{ "ib-port", 1, NULL, 'i' },  { "size", 1, NULL, 's' },	  { "mtu", 1, NULL, 'm' },
 	{ "rx-depth", 1, NULL, 'r' }, { "iters", 1, NULL, 'n' },  { "sl", 1, NULL, 'l' },
 	{ "events", 0, NULL, 'e' },   { "gid-idx", 1, NULL, 'g' }, { "chk", 0, NULL, 'c' },
-	{ "timeout", 1, NULL, 't' },  { "uc", 0, NULL, 'u' },	   { "help", 0, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+	{ "timeout", 1, NULL, 't' },  { "uc", 0, NULL, 'u' },	   { "ud", 0, NULL, 'U' },
+	{ "help", 0, NULL, 'h' },     { NULL, 0, NULL, 0 },
 };
 
 static void
@@ -234,7 +266,8 @@ option(struct pingpong *p, int opt, const char *arg)
 	case 'e': p->events = true; break;
 	case 'g': p->gid_index = ex_number("--gid-idx", arg, 0, 255); break;
 	case 'c': p->check = true; break;
-	case 'u': p->uc = true; break;
+	case 'u': p->type = RNIC_QPT_UC; break;
+	case 'U': p->type = RNIC_QPT_UD; break;
 	case 'h': fputs(usage_text, stdout); exit(0);
 	default: fputs(usage_text, stderr); exit(2);
 	}
@@ -244,11 +277,12 @@ int
 main(int argc, char **argv)
 {
 	struct pingpong p = { .tcp_port = 18515, .ib_port = 1, .mtu = 1024, .size = 4096,
-			      .rx_depth = 500, .iters = 1000, .timeout = 14, .gid_index = -1 };
+			      .rx_depth = 500, .iters = 1000, .timeout = 14, .gid_index = -1,
+			      .type = RNIC_QPT_RC };
 	int opt;
 
 	ex_program = "rnic_pingpong";
-	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:t:eg:cuh", long_options,
+	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:t:eg:cuUh", long_options,
 				  NULL)) != -1)
 		option(&p, opt, optarg);
 	if (optind < argc)

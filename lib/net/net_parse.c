@@ -13,6 +13,7 @@ const struct counter_desc net_kind_desc[] = {
 	NET_DROP_LIST(COUNTERS_DESC_ITEM)
 	[NET_ARP] = { "arp", "ARP messages" },
 	[NET_ND] = { "nd", "ICMPv6 neighbour and router messages" },
+	[NET_GROUP] = { "group", "IGMP and MLD messages" },
 	[NET_ICMP_ECHO] = { "icmp_echo", "echo requests" },
 	[NET_ICMP_ERROR] = { "icmp_error", "ICMP errors" },
 	[NET_UDP] = { "udp", "UDP packets" },
@@ -141,6 +142,30 @@ parse_icmp(struct net_pkt *p)
 	return p->v6 ? icmp6_kind(type) : icmp4_kind(type);
 }
 
+/* Messages of MLD are behind a router alert (RFC 3810 5); nothing else of ours has options. */
+static enum net_kind
+parse_hop_by_hop(struct net_pkt *p)
+{
+	const uint8_t *h, *icmp;
+	uint16_t len;
+
+	if (p->payload_len < 8 || !have(p->m, p->l4_off, 8))
+		return NET_OTHER;
+	h = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4_off);
+	len = (uint16_t)((h[1] + 1) * 8);
+	if (h[0] != IPPROTO_ICMPV6 || p->payload_len < len + NET_ICMP_HDR_LEN ||
+			!have(p->m, p->l4_off, len + (uint32_t)NET_ICMP_HDR_LEN))
+		return NET_OTHER;
+	icmp = h + len;
+	if (icmp[0] != NET_ICMP6_MLD2_REPORT &&
+			(icmp[0] < NET_ICMP6_MLD_QUERY || icmp[0] > NET_ICMP6_MLD_DONE))
+		return NET_OTHER;
+	p->proto = IPPROTO_ICMPV6;
+	p->l4_off = p->payload_off = (uint16_t)(p->l4_off + len);
+	p->payload_len = (uint16_t)(p->payload_len - len);
+	return NET_GROUP;
+}
+
 static enum net_kind
 parse_l4(struct net_pkt *p)
 {
@@ -153,6 +178,10 @@ parse_l4(struct net_pkt *p)
 		return p->v6 ? NET_OTHER : parse_icmp(p);
 	case IPPROTO_ICMPV6:
 		return p->v6 ? parse_icmp(p) : NET_OTHER;
+	case IPPROTO_IGMP:
+		return p->v6 ? NET_OTHER : NET_GROUP;
+	case IPPROTO_HOPOPTS: /* which is 0 */
+		return p->v6 ? parse_hop_by_hop(p) : NET_OTHER;
 	case IPPROTO_FRAGMENT:
 		return p->v6 ? NET_DROP_IP_FRAGMENT : NET_OTHER;
 	default: /* extension headers, too: we neither send nor take any */
@@ -217,7 +246,7 @@ parse_ipv4(struct net_pkt *p)
 	p->payload_len = (uint16_t)(total - hlen);
 	if ((ip->fragment_offset & RTE_BE16(RTE_IPV4_HDR_MF_FLAG | RTE_IPV4_HDR_OFFSET_MASK)) != 0)
 		return NET_DROP_IP_FRAGMENT;
-	if (hlen != sizeof(*ip))
+	if (hlen != sizeof(*ip) && p->proto != IPPROTO_IGMP) /* which has the router alert */
 		return p->proto == IPPROTO_UDP || p->proto == IPPROTO_TCP ?
 			NET_DROP_IP_OPTIONS : NET_OTHER;
 	return parse_l4(p);

@@ -33,6 +33,7 @@ enum net_kind {
 	NET_DROP_COUNT,
 	NET_ARP = NET_DROP_COUNT,
 	NET_ND,		/* ICMPv6 133 to 137 */
+	NET_GROUP,	/* IGMP, and ICMPv6 130 to 132 and 143 behind hop-by-hop options */
 	NET_ICMP_ECHO,	/* a request, either family */
 	NET_ICMP_ERROR, /* unreachable, too big, time exceeded, ... */
 	NET_UDP,
@@ -74,7 +75,8 @@ net_kind_is_drop(enum net_kind kind)
 static inline bool
 net_kind_for_kernel(enum net_kind kind)
 {
-	return kind == NET_OTHER || kind == NET_DROP_IP_FRAGMENT || kind == NET_DROP_IP_OPTIONS;
+	return kind == NET_OTHER || kind == NET_GROUP || kind == NET_DROP_IP_FRAGMENT ||
+		kind == NET_DROP_IP_OPTIONS;
 }
 
 static inline struct net_ip

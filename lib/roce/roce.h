@@ -20,6 +20,8 @@ struct net_tx_batch;
 struct rte_mbuf;
 struct rte_mempool;
 struct roce;
+struct roce_ah_table;
+struct roce_mcast_table;
 struct roce_pkt;
 struct roce_qpn_table;
 
@@ -41,6 +43,15 @@ struct roce_qpn_table;
 	X(DROP_ADDRESS, "drop_address", "addresses are not those of the QP's peer")        \
 	X(DROP_PKEY, "bad_pkey", "P_Key mismatch")                                         \
 	X(DROP_QKEY, "bad_qkey", "Q_Key mismatch")                                         \
+	X(UD_NO_RECV, "ud_no_recv", "datagrams that found no receive request")             \
+	X(UD_TOO_LONG, "ud_too_long", "datagrams longer than the receive request")         \
+	X(UD_TOO_LONG_SENT, "ud_too_long_sent", "datagrams longer than the port's MTU, not sent") \
+	X(UD_BAD_AH, "ud_bad_ah", "requests that named no address handle of their domain") \
+	X(UD_NEIGH_DROPPED, "ud_neigh_dropped", "datagrams lost for want of a neighbour")  \
+	X(MCAST_RCVD, "mcast_rcvd", "datagrams to groups with members here")               \
+	X(MCAST_DELIVERED, "mcast_delivered", "of those, copies given to QPs")             \
+	X(MCAST_LOOPED, "mcast_looped", "datagrams to groups that had members here, too")  \
+	X(MCAST_DROPPED, "mcast_dropped", "datagrams to groups without, or without a buffer") \
 	X(GSI_RCVD, "gsi_rcvd", "management datagrams for QP1")                            \
 	X(GSI_BAD, "gsi_malformed", "of those not the CM's, or not of 256 bytes")          \
 	X(GSI_DROPPED, "gsi_dropped", "management datagrams that nobody had room for")     \
@@ -110,6 +121,9 @@ struct roce_config {
 	struct verbs_worker *verbs;
 	struct roce_qpn_table *qpns;
 	struct roce_qpn_table *srqns; /* of XRC; NULL: there are none */
+	const struct roce_ah_table *ahs;       /* roce_ah.h; NULL: UD cannot send */
+	const struct roce_mcast_table *mcast;  /* roce_mcast.h; NULL: no groups */
+	const _Atomic uint32_t *mtu; /* of a datagram, by port, bytes; NULL: 4096 */
 	struct net_tx_batch **tx; /* one a port, indexed by verbs_av.port */
 	uint32_t num_ports;
 	struct rte_mempool *tx_pool; /* room for headers and the path MTU in one segment */

@@ -5,7 +5,9 @@
  */
 #include <stdlib.h>
 
-#include "roce_priv.h"
+#include <rte_mbuf_dyn.h>
+
+#include "roce_ud_priv.h"
 
 static const struct {
 	const char *name, *help;
@@ -27,6 +29,16 @@ roce_counter_help(enum roce_counter c)
 	return c < ROCE_C_COUNT ? counter_text[c].help : "?";
 }
 
+/** The bit of it is the process's; 0 where there is none left: groups end at a worker then. */
+static uint64_t
+roce_checked_flag(void)
+{
+	static const struct rte_mbuf_dynflag flag = {.name = "rnic_roce_checked"};
+	int bit = rte_mbuf_dynflag_register(&flag);
+
+	return bit >= 0 ? UINT64_C(1) << bit : 0;
+}
+
 struct roce *
 roce_create(const struct roce_config *cfg, uint64_t now)
 {
@@ -41,6 +53,7 @@ roce_create(const struct roce_config *cfg, uint64_t now)
 	r->tx_data_off = sizeof(struct rte_mbuf) + rte_pktmbuf_priv_size(cfg->tx_pool) +
 			 RTE_PKTMBUF_HEADROOM;
 	r->now = now;
+	r->checked = roce_checked_flag();
 	wheel_init(&r->wheel, now);
 	rng_seed(&r->rng, cfg->seed);
 	return r;
@@ -51,6 +64,7 @@ roce_destroy(struct roce *r)
 {
 	if (r == NULL)
 		return;
+	roce_ud_wait_drop(r);
 	roce_tx_release(r);
 	free(r);
 }
@@ -209,6 +223,8 @@ roce_run(struct roce *r, struct verbs_qp *v, uint64_t now)
 		if (res == VERBS_RUN_MORE || v->state == RING_QPS_SQE)
 			return res;
 	}
+	if (unlikely(qp->v.type == VERBS_QPT_UD))
+		return roce_ud_run(r, qp);
 	if (run_nothing(qp))
 		return VERBS_RUN_IDLE;
 	if (!run_reachable(r, qp))
@@ -278,6 +294,8 @@ io_done_tx(struct roce *r, struct roce_qp *qp, int status)
 	qp->parked = NULL;
 	if (response) {
 		roce_resp_parked_failed(r, qp);
+	} else if (qp->v.type == VERBS_QPT_UD) {
+		roce_ud_parked_failed(r, qp);
 	} else {
 		wqe = roce_wqe_find(qp, qp->parked_psn);
 		if (wqe)
@@ -334,6 +352,8 @@ void
 roce_neigh_resolved(struct roce *r, struct net_neigh *n, uint64_t now)
 {
 	r->now = now;
+	if (r->ud_wait.num != 0)
+		roce_ud_wait_run(r);
 	for (struct roce_qp *qp = r->neigh_list; qp != NULL; qp = qp->neigh_next)
 		if (qp->path.neigh == n)
 			verbs_run_add(r->w, &qp->v);

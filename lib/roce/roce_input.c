@@ -6,7 +6,7 @@
  */
 #include <rte_prefetch.h>
 
-#include "roce_priv.h"
+#include "roce_ud_priv.h"
 
 /* ---- stage 1 ---------- */
 
@@ -34,6 +34,8 @@ input_icrc_ok(struct roce *r, const struct net_pkt *np)
 {
 	const uint8_t *l3 = rte_pktmbuf_mtod_offset(np->m, const uint8_t *, np->l3_off);
 
+	if (unlikely(np->m->ol_flags & r->checked))
+		return true; /* another worker's copy for groups */
 	if (likely(roce_icrc_check(l3, np->v6,
 				   (size_t)(np->payload_off - np->l3_off) + np->payload_len)))
 		return true;
@@ -63,13 +65,15 @@ input_parse(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 	return true;
 }
 
-/** QP1 is the control thread's. */
+/** Groups have a number in common; QP1 is the control thread's. */
 static void
-input_no_qp(struct roce *r, const struct net_pkt *np, const struct roce_pkt *p)
+input_no_qp(struct roce *r, struct net_pkt *np, const struct roce_rx *rx)
 {
-	if (p->dest_qpn != ROCE_QPN_GSI || r->cfg.mad == NULL)
+	if (rx->p.dest_qpn == ROCE_QPN_MCAST)
+		roce_mcast_input(r, np, rx);
+	else if (rx->p.dest_qpn != ROCE_QPN_GSI || r->cfg.mad == NULL)
 		roce_count(r, ROCE_C_DROP_NO_QP);
-	else if (!r->cfg.mad(r->cfg.ctx, np, p))
+	else if (!r->cfg.mad(r->cfg.ctx, np, &rx->p))
 		roce_count(r, ROCE_C_GSI_DROPPED);
 }
 
@@ -81,7 +85,7 @@ input_lookup(struct roce *r, struct net_pkt *np, struct roce_rx *rx)
 	struct verbs_qp *qp = roce_qpn_lookup(r->cfg.qpns, rx->p.dest_qpn, &worker);
 
 	if (unlikely(qp == NULL)) {
-		input_no_qp(r, np, &rx->p);
+		input_no_qp(r, np, rx);
 		return false;
 	}
 	if (unlikely(worker != r->w->id)) {
@@ -141,7 +145,8 @@ input_wrong_end(const struct roce_qp *qp, const struct roce_rx *rx)
 	       (qp->v.type == VERBS_QPT_XRC_RECV && roce_any(rx->p.info->mask, ROCE_RESPONSE));
 }
 
-static bool
+/** np: NULL, where addresses are of no matter, as in all UD. */
+static inline bool
 input_admit(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
 {
 	const struct roce_qp *qp = rx->qp;
@@ -152,7 +157,7 @@ input_admit(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
 		why = ROCE_C_DROP_QP_TYPE;
 	else if (unlikely(!verbs_qp_may_receive(qp->v.state)))
 		why = ROCE_C_DROP_QP_STATE;
-	else if (unlikely(!input_address_ok(qp, np)) && rx->p.info->transport != ROCE_TR_UD)
+	else if (rx->p.info->transport != ROCE_TR_UD && unlikely(!input_address_ok(qp, np)))
 		why = ROCE_C_DROP_ADDRESS;
 	else if (unlikely(!roce_pkey_ok(rx->p.pkey)))
 		why = ROCE_C_DROP_PKEY;
@@ -160,6 +165,12 @@ input_admit(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
 		return true;
 	roce_count(r, why);
 	return false;
+}
+
+bool
+roce_rx_admit(struct roce *r, const struct roce_rx *rx)
+{
+	return input_admit(r, NULL, rx);
 }
 
 enum roce_rx_result
@@ -194,15 +205,11 @@ roce_rx_placed(struct roce *r, struct roce_rx *rx, int status, uint64_t original
 	}
 }
 
-static enum roce_rx_result
-input_stage2(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
+static inline enum roce_rx_result
+rx_take(struct roce *r, struct roce_rx *rx)
 {
 	struct roce_qp *qp = rx->qp;
 
-	if (!input_admit(r, np, rx))
-		return ROCE_RX_FREE;
-	if (unlikely(np->ecn == 3))
-		roce_count(r, ROCE_C_ECN_RCVD);
 	if (likely(qp->placing == NULL && qp->waiting.head == NULL))
 		return roce_rx_dispatch(r, rx);
 	if (roce_hold_append(r, qp, &qp->waiting, rx)) {
@@ -211,6 +218,22 @@ input_stage2(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 	}
 	roce_count(r, ROCE_C_RX_HELD_DROPPED);
 	return ROCE_RX_FREE;
+}
+
+enum roce_rx_result
+roce_rx_take(struct roce *r, struct roce_rx *rx)
+{
+	return rx_take(r, rx);
+}
+
+static enum roce_rx_result
+input_stage2(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
+{
+	if (!input_admit(r, np, rx))
+		return ROCE_RX_FREE;
+	if (unlikely(np->ecn == 3))
+		roce_count(r, ROCE_C_ECN_RCVD);
+	return rx_take(r, rx);
 }
 
 bool

@@ -39,6 +39,9 @@
 #define ROCE_FLUSH_CQES 64	       /* completions of one turn in ERR */
 #define ROCE_REAP 256u		       /* default of max_reap */
 #define ROCE_LOCAL_POLL_NS UINT64_C(20000)
+#define ROCE_UD_MTU_MAX 4096u
+#define ROCE_UD_WAIT 256u    /* datagrams that wait for a neighbour */
+#define ROCE_UD_WAIT_PDS 64u /* domains are told apart so far in that */
 #define ROCE_NEIGH_RETRY_NS UINT64_C(10000000)
 #define ROCE_RETRY_FOREVER 7	       /* of rnr_retry; 7 of retry_cnt means seven */
 
@@ -185,7 +188,10 @@ struct roce_qp {
 	uint32_t say_psn;
 	uint32_t msg_left; /* WRITE: bytes to come */
 	uint32_t msg_done; /* bytes placed */
-	uint32_t msg_rkey;
+	union {
+		uint32_t msg_rkey;
+		uint32_t qkey; /* UD, which has no WRITE */
+	};
 	uint64_t msg_va;
 	struct roce_res_ring *res;
 	uint32_t res_tail;    /* index of the next resource, free running */
@@ -236,6 +242,14 @@ struct roce_late {
 	bool v6;
 };
 
+/** Datagrams that wait for a neighbour, chained by mbuf->next (roce_ud_wait.c). */
+struct roce_ud_wait {
+	struct rte_mbuf *head, *tail;
+	uint32_t num;
+	uint32_t of_pd[ROCE_UD_WAIT_PDS];
+	struct wheel_entry timer;
+};
+
 struct roce {
 	struct verbs_worker *w;
 	struct roce_config cfg;
@@ -252,6 +266,8 @@ struct roce {
 	struct rte_mbuf *mbuf[ROCE_MBUFS];
 	struct roce_late late[ROCE_LATE];
 	struct wheel wheel;
+	struct roce_ud_wait ud_wait;
+	uint64_t checked; /* mbuf flag: another worker has checked it and told all others */
 };
 
 /** A received packet on its way through the engine. */
@@ -415,6 +431,15 @@ roce_contact(struct roce *r, struct roce_qp *qp)
 		r->w->host.event(r->w->host.ctx, VERBS_EVENT_COMM_EST, &qp->v);
 }
 
+/** The frame's Ethertype: IPv4 or IPv6, behind a tag or not. */
+static inline bool
+roce_rx_is_v6(const struct roce_rx *rx)
+{
+	const uint8_t *type = rte_pktmbuf_mtod_offset(rx->m, const uint8_t *, 12);
+
+	return type[0] == 0x81 ? type[4] == 0x86 : type[0] == 0x86;
+}
+
 /* roce_qpn.c */
 struct verbs_qp *roce_qpn_lookup(const struct roce_qpn_table *t, uint32_t qpn, uint32_t *worker);
 
@@ -461,6 +486,10 @@ enum roce_rx_result roce_rx_dispatch(struct roce *r, struct roce_rx *rx);
 /** The packet that roce_hold_placing() kept is placed, or could not be (status). */
 enum roce_rx_result roce_rx_placed(struct roce *r, struct roce_rx *rx, int status,
 				   uint64_t original);
+/** Type, state, P_Key: what a datagram must fulfil wherever it comes from. Counted if not. */
+bool roce_rx_admit(struct roce *r, const struct roce_rx *rx);
+/** An admitted packet: now, or behind those that wait. */
+enum roce_rx_result roce_rx_take(struct roce *r, struct roce_rx *rx);
 /** Go on with what waited, for a placement or a turn. @return whether it wants another turn. */
 bool roce_rx_resume(struct roce *r, struct roce_qp *qp);
 
@@ -471,14 +500,28 @@ struct roce_out {
 	uint32_t len, pad; /* of the payload */
 	bool v6;
 };
-/** Room in the QP's batch and a buffer at hand. */
-bool roce_tx_ready(struct roce *r, struct roce_qp *qp);
+/** Room in the batch and a buffer at hand. */
+bool roce_tx_ready_port(struct roce *r, uint16_t port);
+static inline bool
+roce_tx_ready(struct roce *r, const struct roce_qp *qp)
+{
+	return roce_tx_ready_port(r, qp->port);
+}
 /** Begin a packet, after roce_tx_ready(): headers through BTH; psn may carry ROCE_BTH_ACKREQ. */
 void roce_tx_open(struct roce *r, struct roce_qp *qp, uint8_t opcode, uint8_t se, uint32_t psn,
 		  uint32_t len, struct roce_out *out);
+/** The same by a path, with the neighbour's word, to a QP that is not the path's own. */
+void roce_tx_open_path(struct roce *r, const struct net_path *path, uint64_t l2, uint8_t opcode,
+		       uint8_t se, uint32_t dest_qpn, uint32_t psn, uint32_t len,
+		       struct roce_out *out);
 /** CRC state before the payload, when it is to be summed while copied; NULL: later. */
 uint32_t *roce_tx_crc(const struct roce_out *out, uint32_t *crc);
 void roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const uint32_t *crc);
+/** The parts of roce_tx_close(): pad and ICRC, this one perhaps not before roce_flush(); off. */
+void roce_tx_seal(struct roce *r, struct roce_out *out, const uint32_t *crc);
+void roce_tx_push(struct roce *r, uint16_t port, struct rte_mbuf *m);
+/** Pad and ICRC at once, for what does not leave in this burst. */
+void roce_tx_seal_now(struct roce_out *out, const uint32_t *crc);
 void roce_tx_cancel(struct roce *r, struct roce_out *out);
 void roce_tx_park(struct roce_qp *qp, const struct roce_out *out, uint32_t psn, bool response);
 /** Send a parked packet whose payload has come. */

@@ -469,6 +469,8 @@ modify_apply(const struct roce *r, struct roce_qp *qp, const struct verbs_qp_att
 		qp->v.access = a->access & REMOTE_RIGHTS;
 	if (mask & VERBS_QP_DEST_QPN)
 		qp->dest_qpn = a->dest_qpn;
+	if (mask & VERBS_QP_QKEY)
+		qp->qkey = a->qkey;
 	if (mask & VERBS_QP_PATH_MTU)
 		qp->mtu_shift = (uint8_t)__builtin_ctz(a->path_mtu);
 	if (mask & VERBS_QP_TIMEOUT)
@@ -599,6 +601,7 @@ roce_qp_query(const struct verbs_qp *v, struct verbs_qp_attr *attr)
 		.en_sqd_async_notify = qp->drain_event,
 		.access = v->access,
 		.dest_qpn = qp->dest_qpn,
+		.qkey = qp->qkey,
 		.rq_psn = qp->v.state >= RING_QPS_RTR ? qp->epsn : 0,
 		.sq_psn = qp->nxt_psn,
 		.path_mtu = qp->mtu_shift ? roce_mtu(qp) : 0,

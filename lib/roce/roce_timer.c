@@ -9,9 +9,10 @@
  * NEIGH  while the next hop has no address: looks again, in case nobody told.
  * PROBE  while a hole is being filled: what was sent into it may be lost, too. Uses no retry.
  * LOCAL  while an invalidate, bind or fast registration waits for other workers and for copiers.
+ *
+ * One of the engine's own: datagrams that wait for neighbours are looked at (roce_ud_wait.c).
  */
-#include "roce_priv.h"
-
+#include "roce_ud_priv.h"
 
 
 void
@@ -106,8 +107,12 @@ roce_timers(struct roce *r, uint64_t now)
 
 	r->now = now;
 	while ((e = wheel_expire(&r->wheel, now)) != NULL) {
-		timer_expired(r, (struct roce_qp *)((char *)e - offsetof(struct roce_qp, timer)));
 		n++;
+		if (unlikely(e == &r->ud_wait.timer)) {
+			roce_ud_wait_run(r);
+			continue;
+		}
+		timer_expired(r, (struct roce_qp *)((char *)e - offsetof(struct roce_qp, timer)));
 	}
 	return n;
 }

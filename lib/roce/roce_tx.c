@@ -60,18 +60,17 @@ tx_take(struct roce *r)
 }
 
 bool
-roce_tx_ready(struct roce *r, struct roce_qp *qp)
+roce_tx_ready_port(struct roce *r, uint16_t port)
 {
-	if (unlikely(net_tx_room(r->cfg.tx[qp->port]) == 0))
+	if (unlikely(net_tx_room(r->cfg.tx[port]) == 0))
 		return false;
 	return likely(r->num_mbufs > 0) || tx_refill(r);
 }
 
-void
-roce_tx_open(struct roce *r, struct roce_qp *qp, uint8_t opcode, uint8_t se, uint32_t psn,
-	     uint32_t len, struct roce_out *out)
+static inline void
+tx_open(struct roce *r, const struct net_path *path, uint64_t l2, uint8_t opcode, uint8_t se,
+	uint32_t dest_qpn, uint32_t psn, uint32_t len, struct roce_out *out)
 {
-	const struct net_path *path = &qp->path;
 	uint32_t hdr = ROCE_BTH_LEN + roce_opcodes[opcode].ext_len;
 	uint32_t udp;
 	uint8_t *frame;
@@ -84,13 +83,27 @@ roce_tx_open(struct roce *r, struct roce_qp *qp, uint8_t opcode, uint8_t se, uin
 	frame = rte_pktmbuf_mtod(out->m, uint8_t *);
 	out->m->data_len = (uint16_t)(path->tmpl_len + udp);
 	out->m->pkt_len = path->tmpl_len + udp;
-	out->bth = net_path_emit(path, frame, (uint16_t)udp, r->l2);
+	out->bth = net_path_emit(path, frame, (uint16_t)udp, l2);
 	out->l3 = frame + path->l3_off;
 	out->ext = out->bth + ROCE_BTH_LEN;
 	out->payload = out->bth + hdr;
 	roce_bth_emit(out->bth, opcode,
 		      (uint8_t)(se | ROCE_BTH_MIGREQ | out->pad << ROCE_BTH_PAD_SHIFT),
-		      ROCE_PKEY_DEFAULT, qp->dest_qpn, psn);
+		      ROCE_PKEY_DEFAULT, dest_qpn, psn);
+}
+
+void
+roce_tx_open(struct roce *r, struct roce_qp *qp, uint8_t opcode, uint8_t se, uint32_t psn,
+	     uint32_t len, struct roce_out *out)
+{
+	tx_open(r, &qp->path, r->l2, opcode, se, qp->dest_qpn, psn, len, out);
+}
+
+void
+roce_tx_open_path(struct roce *r, const struct net_path *path, uint64_t l2, uint8_t opcode,
+		  uint8_t se, uint32_t dest_qpn, uint32_t psn, uint32_t len, struct roce_out *out)
+{
+	tx_open(r, path, l2, opcode, se, dest_qpn, psn, len, out);
 }
 
 uint32_t *
@@ -110,7 +123,7 @@ roce_tx_finish_late(struct roce *r)
 	r->num_late = 0;
 }
 
-static void
+static inline void
 tx_push(struct roce *r, uint16_t port, struct rte_mbuf *m)
 {
 	net_tx_push(r->cfg.tx[port], m); /* roce_tx_ready() saw room */
@@ -118,7 +131,13 @@ tx_push(struct roce *r, uint16_t port, struct rte_mbuf *m)
 }
 
 void
-roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const uint32_t *crc)
+roce_tx_push(struct roce *r, uint16_t port, struct rte_mbuf *m)
+{
+	tx_push(r, port, m);
+}
+
+static inline void
+tx_seal(struct roce *r, struct roce_out *out, const uint32_t *crc)
 {
 	uint8_t *end = out->payload + out->len;
 
@@ -131,6 +150,31 @@ roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const ui
 		r->late[r->num_late++] = (struct roce_late){
 			out->l3, (uint32_t)(end - out->l3) + out->pad + ROCE_ICRC_LEN, out->v6};
 	}
+}
+
+void
+roce_tx_seal(struct roce *r, struct roce_out *out, const uint32_t *crc)
+{
+	tx_seal(r, out, crc);
+}
+
+void
+roce_tx_seal_now(struct roce_out *out, const uint32_t *crc)
+{
+	uint8_t *end = out->payload + out->len;
+
+	memset(end, 0, out->pad);
+	if (crc)
+		roce_icrc_store(end + out->pad, crc32_update(*crc, end, out->pad));
+	else
+		roce_icrc_write(out->l3, out->v6,
+				(size_t)(end - out->l3) + out->pad + ROCE_ICRC_LEN);
+}
+
+void
+roce_tx_close(struct roce *r, struct roce_qp *qp, struct roce_out *out, const uint32_t *crc)
+{
+	tx_seal(r, out, crc);
 	tx_push(r, qp->port, out->m);
 	counter_add(&r->counter[ROCE_C_TX_BYTES], out->len);
 }

@@ -29,6 +29,8 @@
 #include "ctl_priv.h"
 #include "mapmem.h"
 #include "pmd_glue.h"
+#include "roce_ah.h"
+#include "roce_mcast.h"
 
 LOG_TYPE_DEFINE(ctl_log, lib.worker.ctl, NOTICE);
 
@@ -453,12 +455,14 @@ shared_init(struct worker_device *d, const char **why)
 	s->mrs = mr_table_create(d->cfg.max_mrs);
 	s->qpns = roce_qpn_table_create(d->cfg.max_qps);
 	s->srqns = roce_qpn_table_create(d->cfg.max_srqs);
+	s->ahs = roce_ah_table_create(CTL_AHS);
+	s->mcast = roce_mcast_table_create();
 	s->qsbr = new_qsbr(s->num_workers);
 	s->to_ctl = new_ring(worker_ctl_ring_size(s, REQUESTS));
 	s->ctl_kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	d->deaths.wake = s->ctl_kick_fd;
-	if (s->mrs == NULL || s->qpns == NULL || s->srqns == NULL || s->qsbr == NULL ||
-		s->to_ctl == NULL || s->ctl_kick_fd < 0)
+	if (s->mrs == NULL || s->qpns == NULL || s->srqns == NULL || s->ahs == NULL ||
+		s->mcast == NULL || s->qsbr == NULL || s->to_ctl == NULL || s->ctl_kick_fd < 0)
 		return -ENOMEM;
 	d->ring_src.fd = s->ctl_kick_fd;
 	d->ring_src.ready = ring_ready;
@@ -567,6 +571,7 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 		worker_device_destroy(d);
 		return NULL;
 	}
+	ctl_mcast_start(d);
 	return d;
 }
 
@@ -664,6 +669,8 @@ worker_device_destroy(struct worker_device *d)
 	if (d->sh.qpns != NULL)
 		roce_qpn_table_free(d->sh.qpns);
 	roce_qpn_table_free(d->sh.srqns);
+	roce_ah_table_free(d->sh.ahs);
+	roce_mcast_table_free(d->sh.mcast);
 	free(d->sh.qsbr);
 	free(d->sh.to_ctl);
 	rte_mempool_free(d->msgs);

@@ -82,6 +82,10 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	p->atomic_cap = ATOMIC_HCA;
 	p->max_qp = ctl_quota(c->dev, CTL_QP); /* the rest is others' */
 	p->max_qp_wr = 32768;
+	p->max_ah = ctl_quota(c->dev, CTL_AH);
+	p->max_mcast_grp = CTL_MCASTS;
+	p->max_mcast_qp_attach = CTL_MCAST_QPS;
+	p->max_total_mcast_qp_attach = CTL_MCASTS;
 	p->max_sge = RING_MAX_SGE;
 	p->max_sge_rd = RING_MAX_SGE;
 	p->max_inline = RING_MAX_INLINE;

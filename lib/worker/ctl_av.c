@@ -87,42 +87,60 @@ av_ok(const struct worker_device *d, const struct ring_ctrl_av *av)
 		av->sgid_index < CTL_GIDS && d->port[av->port - 1].gids[av->sgid_index].used;
 }
 
+/* What an address vector says of itself; the own address that it names, or NULL. */
+static const struct ctl_gid *
+av_fields(struct worker_device *d, const struct ring_ctrl_av *av, const struct net_ip *dst,
+	struct verbs_av *out)
+{
+	const struct ctl_port *p;
+	const struct ctl_gid *g;
+
+	memset(out, 0, sizeof(*out));
+	if (!av_ok(d, av))
+		return NULL;
+	p = &d->port[av->port - 1u];
+	g = &p->gids[av->sgid_index];
+	if (net_ip_is_v4(&g->ip) != net_ip_is_v4(dst) || net_ip_is_zero(dst))
+		return NULL; /* B186 */
+	memcpy(out->dgid, dst->b, sizeof(out->dgid));
+	memcpy(out->sgid, g->ip.b, sizeof(out->sgid));
+	memcpy(out->smac, p->mac, sizeof(out->smac));
+	out->port = (uint16_t)(av->port - 1u);
+	out->vlan = g->vid != 0 ? g->vid : 0xffff;
+	out->sl = av->sl & 7;
+	out->tclass = av->traffic_class;
+	out->hop_limit = av->hop_limit != 0 ? av->hop_limit : 64;
+	out->flow_label = av->flow_label;
+	return g;
+}
+
 int
 ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out)
 {
 	struct worker_device *d = c->dev;
 	struct net_ip dst = net_ip_from_bytes(av->dgid.raw), hop;
-	const struct ctl_gid *g;
-	uint32_t port;
+	const struct ctl_gid *g = av_fields(d, av, &dst, out);
 	int owner, err;
 
-	memset(out, 0, sizeof(*out));
-	if (!av_ok(d, av))
+	if (g == NULL || !net_ip_is_host(&dst)) /* B130 */
 		return -EINVAL;
-	port = av->port - 1u;
-	g = &d->port[port].gids[av->sgid_index];
-	if (net_ip_is_v4(&g->ip) != net_ip_is_v4(&dst)) /* B186 */
-		return -EINVAL;
-	if (!net_ip_is_host(&dst)) /* B130 */
-		return -EINVAL;
-	memcpy(out->dgid, dst.b, sizeof(out->dgid));
-	memcpy(out->sgid, g->ip.b, sizeof(out->sgid));
-	memcpy(out->smac, d->port[port].mac, sizeof(out->smac));
-	out->sl = av->sl & 7;
-	out->tclass = av->traffic_class;
-	out->hop_limit = av->hop_limit != 0 ? av->hop_limit : 64;
-	out->flow_label = av->flow_label;
 	owner = owner_port(d, &dst);
 	if (owner >= 0)
 		return hairpin(d, (uint32_t)owner, &dst, out);
-	if (is_broadcast(d, port, g->vid, &dst))
+	if (is_broadcast(d, out->port, g->vid, &dst))
 		return -EINVAL;
-	err = next_hop(d, port, g->vid, &dst, &hop);
+	err = next_hop(d, out->port, g->vid, &dst, &hop);
 	if (err < 0)
 		return err;
-	out->port = (uint16_t)port;
-	out->vlan = g->vid != 0 ? g->vid : 0xffff;
-	return ctl_neigh_get(c, d->port[port].neighs, &hop, g->vid, &out->neigh);
+	return ctl_neigh_get(c, d->port[out->port].neighs, &hop, g->vid, &out->neigh);
+}
+
+bool
+ctl_av_group(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out)
+{
+	struct net_ip dst = net_ip_from_bytes(av->dgid.raw);
+
+	return net_ip_is_multicast(&dst) && av_fields(c->dev, av, &dst, out) != NULL;
 }
 
 /* ---- RESOLVE ---------- */
@@ -206,8 +224,6 @@ ctl_resolves_cancel(struct ctl_client *c)
 	}
 }
 
-#define MAX_RESOLVES 4096 /* of a uid: their time limits are gone through one by one */
-
 int
 ctl_op_resolve(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
@@ -218,7 +234,7 @@ ctl_op_resolve(struct ctl_client *c, const void *req, void *rep, struct ctl_elem
 	(void)rep;
 	if (r->reserved != 0)
 		return -EINVAL;
-	if (c->user->resolves >= MAX_RESOLVES)
+	if (c->user->resolves >= CTL_RESOLVES)
 		return -EAGAIN;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)

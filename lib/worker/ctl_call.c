@@ -46,6 +46,10 @@ static const ctl_op_fn ops[RING_CTRL_OP_COUNT] = {
 	[RING_CTRL_ALLOC_XRCD] = ctl_op_alloc_xrcd,
 	[RING_CTRL_DEALLOC_XRCD] = ctl_op_dealloc_xrcd,
 	[RING_CTRL_OPEN_QP] = ctl_op_open_qp,
+	[RING_CTRL_CREATE_AH] = ctl_op_create_ah,
+	[RING_CTRL_DESTROY_AH] = ctl_op_destroy_ah,
+	[RING_CTRL_ATTACH_MCAST] = ctl_op_attach_mcast,
+	[RING_CTRL_DETACH_MCAST] = ctl_op_detach_mcast,
 };
 
 bool

@@ -477,7 +477,9 @@ reap_step(struct ctl_client *c)
 	ctl_client_drop_queue(c);
 	ctl_wait_wake(c, -ECONNRESET);
 	ctl_resolves_cancel(c);
-	if (reap_kind(c, CTL_QP, ctl_qp_destroy) || reap_kind(c, CTL_OPEN, ctl_open_destroy))
+	ctl_ahs_cancel(c);
+	if (reap_kind(c, CTL_QP, ctl_qp_destroy) || reap_kind(c, CTL_OPEN, ctl_open_destroy) ||
+		reap_kind(c, CTL_AH, ctl_ah_destroy))
 		return false;
 	/* The helper's jobs hold regions and PDs, by references that this does not ask for. */
 	if (c->jobs != 0)

@@ -285,6 +285,7 @@ hello_reply(struct ctl_client *c)
 	p->num_comp_vectors = d->sh.num_workers;
 	p->quota_bytes = d->cfg.quota_arena_bytes;
 	p->quota_qp = ctl_quota(d, CTL_QP);
+	p->quota_ah = ctl_quota(d, CTL_AH);
 	p->quota_cq = ctl_quota(d, CTL_CQ);
 	p->quota_mr = ctl_quota(d, CTL_MR);
 	p->quota_pd = ctl_quota(d, CTL_PD);

@@ -12,6 +12,7 @@
 
 #include "ctl_nl.h"
 #include "ctl_priv.h"
+#include "net_group.h"
 #include "net_icmp.h"
 #include "net_parse.h"
 #include "net_txbatch.h"
@@ -115,9 +116,11 @@ addr_enter(struct worker_device *d, uint32_t port, const struct net_ip *ip, uint
 		return err;
 	}
 	err = iface_publish(d, port, v);
-	if (err == 0)
-		gid_add(d, port, ip, vlan);
-	return err;
+	if (err < 0)
+		return err;
+	gid_add(d, port, ip, vlan);
+	ctl_mcast_addr(d, port, ip, true);
+	return 0;
 }
 
 int
@@ -168,6 +171,7 @@ worker_port_addr_del(struct worker_device *d, uint32_t port, const char *addr, u
 	if (g != NULL) {
 		g->used = false;
 		ctl_event_all(d, RING_EVENT_GID_CHANGE, RING_EVENT_OF_PORT, port + 1);
+		ctl_mcast_addr(d, port, &ip, false);
 	}
 	return err;
 }
@@ -326,6 +330,8 @@ ctl_net_rx(struct worker_device *d, uint16_t port, struct rte_mbuf *m)
 	kind = net_parse(m, &pkt);
 	if (kind == NET_ARP || kind == NET_ND)
 		net_neigh_input(d->port[port].neighs, &pkt, ctl_now(d));
+	else if (kind == NET_GROUP)
+		net_group_input(d->port[port].groups, &pkt, ctl_now(d));
 }
 
 /* ---- links ---------- */
@@ -345,6 +351,14 @@ port_info(struct ctl_port *p)
 		info.netdev[0] != 0 ? info.netdev : info.name);
 }
 
+/* The longest datagram, for workers. */
+static void
+mtu_publish(struct worker_device *d, uint32_t port)
+{
+	atomic_store_explicit(&d->sh.mtu[port], 128u << ctl_mtu_of(d->port[port].mtu),
+		memory_order_relaxed);
+}
+
 static void
 port_view(struct worker_device *d, uint32_t port)
 {
@@ -353,6 +367,7 @@ port_view(struct worker_device *d, uint32_t port)
 
 	if (v == NULL)
 		return; /* the next look tries again */
+	mtu_publish(d, port);
 	v->mtu = p->mtu;
 	v->link_up = p->up;
 	v->link_mbps = p->mbps;
@@ -407,6 +422,8 @@ mac_change(struct worker_device *d, uint32_t port, const uint8_t *bytes)
 	if (iface_publish(d, port, v) < 0)
 		return -ENOMEM;
 	memcpy(p->mac, bytes, sizeof(p->mac));
+	ctl_mcast_addr(d, port, &after, true);
+	ctl_mcast_addr(d, port, &before, false);
 	g = gid_find(p, &before, 0);
 	if (g != NULL)
 		g->ip = after;
@@ -496,6 +513,7 @@ ctl_net_tick(struct worker_device *d, uint64_t now)
 {
 	for (uint32_t i = 0; i < d->sh.num_ports; i++) {
 		net_neigh_tick(d->port[i].neighs, now);
+		net_groups_tick(d->port[i].groups, now);
 		if (now >= d->link_due)
 			link_poll(d, i);
 	}
@@ -515,6 +533,8 @@ ctl_net_deadline(struct worker_device *d, uint64_t now)
 		uint64_t t = net_neigh_next_deadline(d->port[i].neighs, now);
 
 		due = t < due ? t : due;
+		t = net_groups_next_deadline(d->port[i].groups);
+		due = t < due ? t : due;
 	}
 	return due;
 }
@@ -525,6 +545,7 @@ static int
 port_init(struct worker_device *d, uint32_t port)
 {
 	struct net_neigh_ops ops = {neigh_send, neigh_release, neigh_event, d};
+	struct net_group_ops gops = {neigh_send, d};
 	struct ctl_port *p = &d->port[port];
 	bool real = port < d->sh.num_ports;
 	struct pmd_port_info info;
@@ -535,6 +556,7 @@ port_init(struct worker_device *d, uint32_t port)
 	if (real) {
 		p->pmd = d->ports[port];
 		port_info(p);
+		mtu_publish(d, port);
 		memcpy(mac.addr_bytes, p->mac, sizeof(mac.addr_bytes));
 		v = net_iface_view_new(&mac, (uint16_t)port, p->mtu);
 		if (v == NULL)
@@ -547,6 +569,12 @@ port_init(struct worker_device *d, uint32_t port)
 		net_iface_publish(&d->sh.iface[port], v);
 	}
 	/* The hairpin has no interface of its own and needs none: all its entries are static. */
+	if (real) {
+		p->groups = net_groups_new(&d->sh.iface[port], (uint16_t)port, d->sh.seed + port,
+			&gops);
+		if (p->groups == NULL)
+			return -ENOMEM;
+	}
 	p->neighs = net_neigh_table_new(&d->sh.iface[real ? port : 0], NEIGHBOURS, &ops);
 	if (p->neighs == NULL)
 		return -ENOMEM;
@@ -579,6 +607,7 @@ ctl_net_fini(struct worker_device *d)
 	for (uint32_t i = 0; i <= d->sh.num_ports; i++) {
 		if (d->port[i].neighs != NULL)
 			net_neigh_table_free(d->port[i].neighs);
+		net_groups_free(d->port[i].groups);
 		if (i < d->sh.num_ports)
 			net_iface_view_free(net_iface_get(&d->sh.iface[i]));
 	}

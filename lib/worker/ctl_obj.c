@@ -15,6 +15,7 @@ const char *const ctl_kind_name[CTL_KINDS] = {
 	[CTL_XRCD] = "xrcds",
 	[CTL_MR] = "mrs",
 	[CTL_MEM] = "blocks",
+	[CTL_AH] = "ahs",
 };
 
 /* ---- uids ---------- */
@@ -35,6 +36,7 @@ ctl_user_get(struct worker_device *d, uid_t uid)
 		u->uid = uid;
 		u->maps.limit = d->maps.limit / 4;
 		ctl_neigh_waits_init(&u->line, -EINPROGRESS);
+		LIST_INIT(&u->mcasts);
 		LIST_INSERT_HEAD(&d->users, u, link);
 	}
 	u->clients++;
@@ -109,6 +111,8 @@ ctl_quota(const struct worker_device *d, enum ctl_kind kind)
 		return d->cfg.quota_mrs;
 	case CTL_MEM:
 		return 1u << 20;
+	case CTL_AH:
+		return CTL_AHS / 2; /* half of what there is, as of the others */
 	default:
 		return d->cfg.quota_cqs;
 	}

@@ -24,11 +24,15 @@
 LOG_TYPE_DECLARE(ctl_log);
 
 struct ctl_client;
+struct ctl_ah_making;
 struct ctl_ctx_msg;
 struct ctl_kick;
 struct ctl_job;
+struct ctl_mcast;
 struct ctl_msg;
 struct copier_lane;
+struct net_groups;
+struct roce_ah;
 struct ctl_helper;
 struct ctl_listener;
 struct ctl_neigh_wait;
@@ -85,6 +89,7 @@ enum ctl_kind {
 	CTL_XRCD,
 	CTL_MR, /* memory windows too */
 	CTL_MEM,
+	CTL_AH,
 	CTL_KINDS
 };
 
@@ -110,7 +115,9 @@ struct ctl_user {
 	uint32_t abandoned; /* lanes of clients that are gone, whose call hangs; it lives as long */
 	uint32_t resolving; /* neighbours: it lives as long as these, too */
 	uint32_t xrcs; /* XRC domains, the same */
-	uint32_t resolves;  /* RESOLVE requests under way */
+	uint32_t resolves;  /* RESOLVE and CREATE_AH requests under way */
+	uint32_t num_mcasts;
+	LIST_HEAD(, ctl_mcast) mcasts; /* attachments to groups */
 	uint32_t woken; /* of its line, which have not tried again yet */
 	struct ctl_neigh_waits line; /* for more of those */
 	uint32_t count[CTL_KINDS];
@@ -315,6 +322,7 @@ struct ctl_client {
 	uint32_t registering; /* of those; while there are any, its uid has MAPMEM_FDS for them */
 	bool lane_made; /* the helper's: it takes one step at a time for a client */
 	LIST_HEAD(, ctl_resolve) resolves;
+	LIST_HEAD(, ctl_ah_making) ahs; /* that wait for their neighbours */
 	struct ctl_work work[CTL_POOLS];
 
 	struct worker_ctx *ctx;
@@ -637,6 +645,7 @@ struct ctl_qp {
 	struct ctl_msg msg;
 	struct ctl_grace grace;
 	struct net_neigh *neigh;   /* of its address vector */
+	LIST_HEAD(, ctl_mcast) mcasts;
 	struct ring_ctrl_qp_attr attr; /* as set, for queries */
 };
 
@@ -702,6 +711,8 @@ struct ctl_neigh_wait {
  * as many unknown neighbours resolved as it may at a time, ctl_neigh_line().
  */
 int ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out);
+/** The same for a group's address, to which there is no way to be found. @return false: -EINVAL. */
+bool ctl_av_group(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out);
 /** net_neigh_get() within the uid's share: 0, -EAGAIN, -ENOMEM. */
 int ctl_neigh_get(struct ctl_client *c, struct net_neigh_table *t, const struct net_ip *ip,
 		  uint16_t vid, struct net_neigh **out);
@@ -724,6 +735,21 @@ void ctl_neigh_init(struct worker_device *d);
 void ctl_neigh_fini(struct worker_device *d);
 /** End a dying client's RESOLVE requests. */
 void ctl_resolves_cancel(struct ctl_client *c);
+#define CTL_RESOLVES 4096 /* of a uid: their time limits are gone through one by one */
+/** And those of CREATE_AH. */
+void ctl_ahs_cancel(struct ctl_client *c);
+/** An address handle that a worker may have found, and that is no object's. */
+void ctl_ah_discard(struct worker_device *d, struct roce_ah *ah);
+
+#define CTL_AHS 65536u	  /* address handles in all */
+#define CTL_MCASTS 1024u  /* attachments to groups, of a uid */
+#define CTL_MCAST_QPS 64u /* of a uid to one group */
+/** Once there are workers: the groups that every port is a member of. */
+void ctl_mcast_start(struct worker_device *d);
+/** An own address was added, or taken away. */
+void ctl_mcast_addr(struct worker_device *d, uint32_t port, const struct net_ip *ip, bool added);
+/** A QP goes: it is a member of nothing any more. */
+void ctl_mcast_qp_gone(struct ctl_qp *qp);
 
 #define CTL_GIDS NET_IFACE_ADDRS /* entries of a port's GID table */
 
@@ -736,6 +762,7 @@ struct ctl_gid {
 struct ctl_port {
 	struct pmd_port *pmd;
 	struct net_neigh_table *neighs; /* one more, the hairpin's, has no pmd */
+	struct net_groups *groups;	/* nor these */
 	struct ctl_gid gids[CTL_GIDS];	/* an address keeps its index while it is there */
 	bool up;
 	uint32_t ifindex;
@@ -816,6 +843,10 @@ int ctl_op_destroy_srq(struct ctl_client *c, const void *req, void *rep, struct 
 int ctl_op_alloc_xrcd(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_dealloc_xrcd(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_open_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_create_ah(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_destroy_ah(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_attach_mcast(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_detach_mcast(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 
 /** Take objects of a dying client down; each ends in ctl_obj_del(). */
 void ctl_pd_destroy(struct ctl_obj *o);
@@ -827,6 +858,7 @@ void ctl_qp_destroy(struct ctl_obj *o);
 void ctl_srq_destroy(struct ctl_obj *o);
 void ctl_open_destroy(struct ctl_obj *o);
 void ctl_xrcd_destroy(struct ctl_obj *o);
+void ctl_ah_destroy(struct ctl_obj *o);
 
 /** A bell slot, the same at every worker. As ctl_mem_alloc(). */
 int ctl_bell_get(struct ctl_client *c, uint32_t *bell);

@@ -26,8 +26,16 @@ create_ok(const struct ring_ctrl_create_qp_req *r)
 static bool
 type_offered(unsigned int type)
 {
-	return type == RING_QPT_RC || type == RING_QPT_UC || type == RING_QPT_XRC_SEND ||
-		type == RING_QPT_XRC_RECV;
+	switch (type) {
+	case RING_QPT_RC:
+	case RING_QPT_UC:
+	case RING_QPT_UD:
+	case RING_QPT_XRC_SEND:
+	case RING_QPT_XRC_RECV:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Slots for that many requests of the largest kind; and so many fit then. */
@@ -197,6 +205,7 @@ ctl_op_create_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 		return -ENOMEM;
 	TAILQ_INIT(&qp->ops);
 	qp->dev = c->dev;
+	LIST_INIT(&qp->mcasts);
 	err = create_refs(c, qp, r);
 	if (err == 0) {
 		size_queues(qp, r);
@@ -403,6 +412,7 @@ ctl_qp_free(struct ctl_qp *qp)
 		ctl_target_free(qp);
 		return;
 	}
+	ctl_mcast_qp_gone(qp);
 	if (qp->neigh != NULL)
 		net_neigh_put(qp->neigh);
 	roce_qp_free(qp->vqp); /* and what is left of its garbage */

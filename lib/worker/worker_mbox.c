@@ -11,6 +11,7 @@
 
 #include <rte_ring.h>
 
+#include "roce_ah.h"
 #include "worker_priv.h"
 
 /* ---- rings ---------- */
@@ -471,6 +472,9 @@ handle(struct worker *w, struct worker_msg *m)
 		return;
 	case WORKER_MSG_NEIGH:
 		roce_neigh_resolved(w->roce, m->neigh.neigh, w->now);
+		break;
+	case WORKER_MSG_AH_FORGET:
+		roce_ah_forget(w->roce, m->ah);
 		break;
 	case WORKER_MSG_QUIESCE:
 		m->next = w->quiescing;

@@ -16,6 +16,7 @@
 #include "ring_channel.h"
 #include "verbs.h"
 
+struct roce_ah;
 struct roce_mad;
 struct rte_mbuf;
 struct worker_ctx;
@@ -33,6 +34,7 @@ enum worker_msg_type {
 	WORKER_MSG_CQ_DEL,	/* drop it from lists */
 	WORKER_MSG_SRQ_DEL,	/* nothing of it is under way here any more */
 	WORKER_MSG_NEIGH,	/* a neighbour was resolved or changed */
+	WORKER_MSG_AH_FORGET,	/* drop the packets that wait by an address handle */
 	WORKER_MSG_QUIESCE,	/* answered after the next quiescent point */
 	/* control -> worker, not answered */
 	WORKER_MSG_TX,		/* send this finished packet */
@@ -85,6 +87,7 @@ struct worker_msg {
 			uint16_t port;
 			struct rte_mbuf *m;
 		} pkt; /* TX, RX_CTL */
+		const struct roce_ah *ah; /* AH_FORGET */
 		const struct roce_mad *mad; /* RX_GSI; the worker's, until done() */
 		struct {
 			enum verbs_event event;

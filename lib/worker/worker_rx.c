@@ -9,6 +9,7 @@
 
 #include "net_icmp.h"
 #include "net_path.h"
+#include "roce_mcast.h"
 #include "worker_priv.h"
 
 #define PREFETCH_GUESS 4 /* packets */
@@ -37,11 +38,43 @@ owned(const struct net_iface_view *v, const struct net_pkt *p)
 	return net_iface_find(v, &dst, net_vlan_id(p->vlan_tci)) != NULL;
 }
 
-static int
-judge_ip(const struct net_iface_view *v, const struct net_pkt *p, enum net_kind kind)
+static bool
+on_vlan(const struct net_iface_view *v, uint16_t vid)
 {
-	if (!owned(v, p))
+	for (unsigned int i = 0; i < v->n_addr; i++)
+		if (v->addr[i].vid == vid)
+			return true;
+	return false;
+}
+
+/**
+ * To a group: for its members. What we have sent ourselves comes back from some ports and
+ * switches; members here had their copy when it left.
+ */
+static int
+judge_group(const struct worker *w, const struct net_iface_view *v, const struct net_pkt *p,
+	    const struct net_ip *dst, enum net_kind kind)
+{
+	struct net_ip src = net_pkt_src(p);
+
+	if (kind != NET_UDP || p->dport != NET_ROCE_PORT)
+		return kind == NET_UDP ? WORKER_C_DROP_UDP : WORKER_C_DROP_OTHER;
+	if (!roce_mcast_has(w->s->mcast, p->port, dst) || net_iface_owns(v, &src) ||
+	    !on_vlan(v, net_vlan_id(p->vlan_tci)))
 		return WORKER_C_DROP_ADDRESS;
+	return RX_ROCE;
+}
+
+static int
+judge_ip(const struct worker *w, const struct net_iface_view *v, const struct net_pkt *p,
+	 enum net_kind kind)
+{
+	if (unlikely(!owned(v, p))) {
+		struct net_ip dst = net_pkt_dst(p);
+
+		return net_ip_is_multicast(&dst) ? judge_group(w, v, p, &dst, kind)
+						 : WORKER_C_DROP_ADDRESS;
+	}
 	switch (kind) {
 	case NET_UDP:
 		return p->dport == NET_ROCE_PORT ? RX_ROCE : WORKER_C_DROP_UDP;
@@ -58,7 +91,8 @@ judge_ip(const struct net_iface_view *v, const struct net_pkt *p, enum net_kind 
 
 /** @return enum verdict, or the counter of a drop. */
 static inline int
-judge(const struct net_iface_view *v, const struct net_pkt *p, enum net_kind kind)
+judge(const struct worker *w, const struct net_iface_view *v, const struct net_pkt *p,
+      enum net_kind kind)
 {
 	const struct rte_ether_hdr *eth;
 
@@ -67,11 +101,11 @@ judge(const struct net_iface_view *v, const struct net_pkt *p, enum net_kind kin
 	eth = rte_pktmbuf_mtod(p->m, const struct rte_ether_hdr *);
 	if (unlikely(!net_iface_takes_mac(v, &eth->dst_addr)))
 		return WORKER_C_DROP_MAC;
-	if (unlikely(kind == NET_ARP || kind == NET_ND))
-		return RX_CTL; /* the neighbour table has its own rules on addresses */
+	if (unlikely(kind == NET_ARP || kind == NET_ND || kind == NET_GROUP))
+		return RX_CTL; /* their tables have their own rules on addresses */
 	if (unlikely(kind == NET_OTHER))
 		return WORKER_C_DROP_OTHER;
-	return judge_ip(v, p, kind);
+	return judge_ip(w, v, p, kind);
 }
 
 static void
@@ -183,7 +217,7 @@ worker_rx_port(struct worker *w, uint32_t port)
 	for (uint16_t i = 0; i < n; i++) {
 		struct net_pkt *p = &b.roce[b.num_roce];
 		enum net_kind kind = net_parse(m[i], p);
-		int verdict = judge(v, p, kind);
+		int verdict = judge(w, v, p, kind);
 
 		prefetch_packet(m[i]);
 		counter_inc(&w->kind[kind]);

@@ -15,6 +15,8 @@
 #include "worker.h"
 #include "worker_msg.h"
 
+struct roce_ah_table;
+struct roce_mcast_table;
 struct roce_qpn_table;
 struct rte_rcu_qsbr;
 struct rte_ring;
@@ -40,6 +42,9 @@ struct worker_shared {
 	struct mr_table *mrs;
 	struct roce_qpn_table *qpns;
 	struct roce_qpn_table *srqns; /* numbers of SRQs, drawn as those of QPs */
+	struct roce_ah_table *ahs;
+	struct roce_mcast_table *mcast;
+	_Atomic uint32_t mtu[PMD_MAX_PORTS]; /* of a datagram, bytes */
 	/* A worker's thread id is its index. Sleeping workers are offline. The control thread may
 	 * poll tokens of its own here instead of sending QUIESCE. */
 	struct rte_rcu_qsbr *qsbr;

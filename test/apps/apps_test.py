@@ -100,7 +100,8 @@ def wait_line(p, pattern):
 
 def case_pingpong(lab):
     for extra in ([], ["-e"], ["-s", "1", "-n", "100"], ["-s", "100000", "-m", "256", "-n", "50"],
-                  ["-u"], ["-u", "-e", "-s", "3000", "-m", "256", "-n", "50"]):
+                  ["-u"], ["-u", "-e", "-s", "3000", "-m", "256", "-n", "50"],
+                  ["-U", "-s", "1024"], ["-U", "-s", "1", "-e"]):
         args = ["-c", "-n", "300", *extra]
         server, port = lab.server("rnic_pingpong", *args)
         out = lab.run("rnic_pingpong", "-p", port, *args, "127.0.0.1")

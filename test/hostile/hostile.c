@@ -24,8 +24,8 @@
 
 static const struct hostile_case *const tables[] = {
 	hostile_sock_cases, hostile_arena_cases, hostile_object_cases, hostile_ring_cases,
-	hostile_srq_cases,  hostile_wqe_cases,	 hostile_mem_cases,    hostile_block_cases,
-	hostile_life_cases, hostile_key_cases,
+	hostile_srq_cases,  hostile_ud_cases,	 hostile_wqe_cases,    hostile_mem_cases,
+	hostile_block_cases, hostile_life_cases, hostile_key_cases,
 };
 static const struct hostile_case *cases[MAX_CASES];
 static unsigned int num_cases;

@@ -36,6 +36,7 @@ extern const struct hostile_case hostile_arena_cases[];
 extern const struct hostile_case hostile_object_cases[];
 extern const struct hostile_case hostile_ring_cases[];
 extern const struct hostile_case hostile_srq_cases[];
+extern const struct hostile_case hostile_ud_cases[];
 extern const struct hostile_case hostile_wqe_cases[];
 extern const struct hostile_case hostile_key_cases[];
 extern const struct hostile_case hostile_mem_cases[];

@@ -85,8 +85,15 @@ int
 hx_create_qp_srq(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, uint32_t srqn,
 		 struct hx_qp *qp)
 {
+	return hx_create_qp_type(h, RING_QPT_RC, pd, cqn, depth, srqn, qp);
+}
+
+int
+hx_create_qp_type(struct hx *h, uint8_t type, uint32_t pd, uint32_t cqn, uint32_t depth,
+		  uint32_t srqn, struct hx_qp *qp)
+{
 	struct ring_ctrl_create_qp_req req = {
-		.type = RING_QPT_RC,
+		.type = type,
 		.max_inline = 64,
 		.pd = pd,
 		.send_cq = cqn,

@@ -56,6 +56,9 @@ int hx_create_qp(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, struct
 /** On a shared receive queue, or RING_NO_HANDLE. */
 int hx_create_qp_srq(struct hx *h, uint32_t pd, uint32_t cqn, uint32_t depth, uint32_t srqn,
 		     struct hx_qp *qp);
+/** Of any type. */
+int hx_create_qp_type(struct hx *h, uint8_t type, uint32_t pd, uint32_t cqn, uint32_t depth,
+		      uint32_t srqn, struct hx_qp *qp);
 /** The device's own address, as peers name it. */
 int hx_find_av(struct hx *h, struct ring_ctrl_av *av);
 /** The request that brings a QP from RESET to the next state (INIT, RTR, RTS). */

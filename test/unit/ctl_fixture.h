@@ -459,4 +459,13 @@ fx_settle(uint32_t clients)
 		fx_step();
 }
 
+/** Memberships are told at times of their own: such a packet may be on its way. */
+static inline void
+fx_expect_no_packet(void)
+{
+	for (int i = 0; i < 1000 && rte_mempool_in_use_count(fx_pool) != 0; i++)
+		fx_step();
+	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
+}
+
 #endif /* CTL_FIXTURE_H */

@@ -41,7 +41,7 @@ expect_clean(void)
 	ck_assert_uint_eq(fx_dev->xrc_files.count, 0);
 	ck_assert_uint_eq(fx_dev->targets.count, 0);
 	ck_assert(LIST_EMPTY(&fx_dev->users));
-	ck_assert_uint_eq(rte_mempool_in_use_count(fx_pool), 0);
+	fx_expect_no_packet();
 	ck_assert_uint_eq(fx_dev->num_timewait, 0);
 }
 

@@ -8,9 +8,13 @@ import sys
 
 from scapy.all import (ARP, Dot1Q, Ether, ICMP, ICMPv6DestUnreach, ICMPv6EchoReply,
                        ICMPv6EchoRequest, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA,
-                       ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr, ICMPv6PacketTooBig, IP,
-                       IPOption, IPv6, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, Padding, Raw,
+                       ICMPv6MLDMultAddrRec, ICMPv6MLDone, ICMPv6MLQuery, ICMPv6MLQuery2,
+                       ICMPv6MLReport, ICMPv6MLReport2, ICMPv6NDOptDstLLAddr,
+                       ICMPv6NDOptSrcLLAddr, ICMPv6PacketTooBig, IP, IPOption, IPv6,
+                       IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, PadN, Padding, Raw, RouterAlert,
                        TCP, UDP)
+from scapy.contrib.igmp import IGMP
+from scapy.contrib.igmpv3 import IGMPv3, IGMPv3gr, IGMPv3mq, IGMPv3mr
 
 US, PEER, GW = "52:54:00:00:00:02", "52:54:00:00:00:03", "52:54:00:00:00:fe"
 US4, PEER4, GW4 = "192.0.2.2", "192.0.2.3", "192.0.2.254"
@@ -52,6 +56,43 @@ def na_in(tgt=PEER6, lladdr=PEER, s=1, o=1, dst=US6, dmac=US, smac=PEER):
     opts = [ICMPv6NDOptDstLLAddr(lladdr=lladdr)] if lladdr else []
     return nd(Ether(src=smac, dst=dmac), IPv6(src=tgt, dst=dst, hlim=255),
               ICMPv6ND_NA(tgt=tgt, R=0, S=s, O=o), *opts)
+
+
+GROUP4, MAC_GROUP4 = "239.129.2.3", "01:00:5e:01:02:03"
+GROUP6, MAC_GROUP6 = "ff0e::8:9", "33:33:00:08:00:09"
+LL_US, LL_GW = "fe80::5054:ff:fe00:2", "fe80::5054:ff:fe00:fe"
+ALERT4 = IPOption(b"\x94\x04\x00\x00")
+ALERT6 = IPv6ExtHdrHopByHop(options=[RouterAlert(), PadN(optdata=b"")])
+
+
+def igmp_in(dst, msg, ttl=1, options=(ALERT4,), dmac="01:00:5e:00:00:01"):
+    return Ether(src=GW, dst=dmac) / IP(src=GW4, dst=dst, ttl=ttl, tos=0xC0, id=0, proto=2,
+                                        options=list(options)) / msg
+
+
+def igmp_out(dst, dmac, msg, src=US4, tag=None):
+    eth = Ether(src=US, dst=dmac)
+    if tag:
+        eth = eth / Dot1Q(vlan=tag)
+    return eth / IP(src=src, dst=dst, ttl=1, tos=0xC0, id=0, flags="DF", options=[ALERT4]) / msg
+
+
+def report4(rtype, *groups, **kw):
+    msg = IGMPv3(type=0x22) / IGMPv3mr(records=[IGMPv3gr(rtype=rtype, maddr=g) for g in groups])
+    return igmp_out("224.0.0.22", "01:00:5e:00:00:16", msg, **kw)
+
+
+def mld_in(dst, msg, hlim=1, src=LL_GW, alert=ALERT6, dmac=MAC_ALL):
+    return Ether(src=GW, dst=dmac) / IPv6(src=src, dst=dst, hlim=hlim) / alert / msg
+
+
+def mld_out(dst, dmac, msg):
+    return Ether(src=US, dst=dmac) / IPv6(src=LL_US, dst=dst, hlim=1) / ALERT6 / msg
+
+
+def report6(rtype, *groups):
+    recs = [ICMPv6MLDMultAddrRec(rtype=rtype, dst=g) for g in groups]
+    return mld_out("ff02::16", "33:33:00:00:00:16", ICMPv6MLReport2(records=recs))
 
 
 UDP_OUT = UDP(sport=0xE123, dport=4791, chksum=0) / BODY
@@ -178,6 +219,45 @@ VECTORS = {
                     quoted(ROCE_SENT6, 60),
     "unreachable6": IN / IPv6(src=GW6, dst=US6) / ICMPv6DestUnreach(code=4) /
                     quoted(ROCE_SENT6, 60),
+    # Groups: queries of a router, and what others and we say.
+    "igmp_query3": igmp_in("224.0.0.1", IGMPv3(type=0x11, mrcode=20) / IGMPv3mq(qrv=2, qqic=125)),
+    "igmp_query3_slow": igmp_in("224.0.0.1", IGMPv3(type=0x11, mrcode=0x9A) /
+                                IGMPv3mq(qrv=2, qqic=0x8A)),
+    "igmp_query3_group": igmp_in(GROUP4, IGMPv3(type=0x11, mrcode=10) / IGMPv3mq(gaddr=GROUP4),
+                                 dmac=MAC_GROUP4),
+    "igmp_query3_sources": igmp_in(GROUP4, IGMPv3(type=0x11, mrcode=10) /
+                                   IGMPv3mq(gaddr=GROUP4, srcaddrs=["192.0.2.7"]),
+                                   dmac=MAC_GROUP4),
+    "igmp_query2": igmp_in("224.0.0.1", IGMP(type=0x11, mrcode=100, gaddr="0.0.0.0")),
+    "igmp_query1": igmp_in("224.0.0.1", IGMP(type=0x11, mrcode=0, gaddr="0.0.0.0"), options=()),
+    "igmp_query_ttl": igmp_in("224.0.0.1", IGMPv3(type=0x11, mrcode=20) / IGMPv3mq(), ttl=2),
+    "igmp_query_cksum": igmp_in("224.0.0.1", IGMP(type=0x11, mrcode=100, chksum=1)),
+    "igmp_query_unicast": igmp_in(US4, IGMPv3(type=0x11, mrcode=20) / IGMPv3mq(), dmac=US),
+    "igmp_query_10": igmp_in("224.0.0.1", Raw(b"\x11\x64\xee\x9b" + bytes(6))),
+    "igmp_report_other": igmp_in(GROUP4, IGMP(type=0x16, mrcode=0, gaddr=GROUP4), dmac=MAC_GROUP4),
+    "igmp_join": report4(4, GROUP4),
+    "igmp_join_tagged": report4(4, GROUP4, src="198.51.100.2", tag=5),
+    "igmp_leave": report4(3, GROUP4),
+    "igmp_answer": report4(2, GROUP4),
+    "igmp2_report": igmp_out(GROUP4, MAC_GROUP4, IGMP(type=0x16, mrcode=0, gaddr=GROUP4)),
+    "igmp2_leave": igmp_out("224.0.0.2", "01:00:5e:00:00:02",
+                            IGMP(type=0x17, mrcode=0, gaddr=GROUP4)),
+    "igmp1_report": igmp_out(GROUP4, MAC_GROUP4, IGMP(type=0x12, mrcode=0, gaddr=GROUP4)),
+    "mld_query2": mld_in(ALL, ICMPv6MLQuery2(mrd=2000, QRV=2, QQIC=125)),
+    "mld_query2_slow": mld_in(ALL, ICMPv6MLQuery2(mrd=0x9ABC, QRV=2, QQIC=125)),
+    "mld_query2_group": mld_in(GROUP6, ICMPv6MLQuery2(mrd=1000, mladdr=GROUP6), dmac=MAC_GROUP6),
+    "mld_query1": mld_in(ALL, ICMPv6MLQuery(mrd=10000)),
+    "mld_query_hlim": mld_in(ALL, ICMPv6MLQuery2(mrd=2000), hlim=2),
+    "mld_query_global": mld_in(ALL, ICMPv6MLQuery2(mrd=2000), src=GW6),
+    "mld_query_no_alert": mld_in(ALL, ICMPv6MLQuery2(mrd=2000),
+                                 alert=IPv6ExtHdrHopByHop(options=[PadN(optdata=bytes(4))])),
+    "mld_query_cksum": mld_in(ALL, ICMPv6MLQuery2(mrd=2000, cksum=1)),
+    "mld_report_other": mld_in(GROUP6, ICMPv6MLReport(mladdr=GROUP6), dmac=MAC_GROUP6),
+    "mld_join": report6(4, GROUP6),
+    "mld_leave": report6(3, GROUP6),
+    "mld_answer": report6(2, GROUP6),
+    "mld1_report": mld_out(GROUP6, MAC_GROUP6, ICMPv6MLReport(mladdr=GROUP6)),
+    "mld1_leave": mld_out("ff02::2", "33:33:00:00:00:02", ICMPv6MLDone(mladdr=GROUP6)),
     # What paths emit.
     "out4": OUT / IP(src=US4, dst=PEER4, id=0, flags="DF", tos=0x68, ttl=9) / UDP_OUT,
     "out4_tagged": OUT / Dot1Q(vlan=5, prio=3) / IP_OUT / UDP_OUT,

@@ -34,7 +34,7 @@ START_TEST(parse__kinds)
 	ck_assert_int_eq(KIND(frag_needed), NET_ICMP_ERROR);
 	ck_assert_int_eq(KIND(too_big), NET_ICMP_ERROR);
 	ck_assert_int_eq(KIND(qinq), NET_OTHER);
-	ck_assert_int_eq(KIND(igmp), NET_OTHER);
+	ck_assert_int_eq(KIND(igmp), NET_GROUP);
 	ck_assert_int_eq(KIND(hopopt6), NET_OTHER);
 }
 END_TEST

@@ -225,18 +225,26 @@ wire_qp(struct wire *w, const struct wire_params *p)
 	(VERBS_QP_TIMEOUT | VERBS_QP_RETRY_CNT | VERBS_QP_RNR_RETRY | VERBS_QP_MIN_RNR_TIMER | \
 	 VERBS_QP_MAX_QP_RD_ATOMIC | VERBS_QP_MAX_DEST_RD_ATOMIC)
 
+/* And what one that is connected has. */
+#define CONNECTED_ATTRS \
+	(VERBS_QP_AV | VERBS_QP_PATH_MTU | VERBS_QP_DEST_QPN | VERBS_QP_RQ_PSN | \
+	 VERBS_QP_ACCESS_FLAGS)
+
 static void
 wire_step_modify(struct wire *w, struct verbs_qp_attr *a, unsigned int state, uint32_t mask)
 {
 	a->state = (uint8_t)state;
 	mask |= VERBS_QP_STATE;
-	if (w->qp->type == VERBS_QPT_UC)
+	if (w->qp->type == VERBS_QPT_UC || w->qp->type == VERBS_QPT_UD)
 		mask &= ~(uint32_t)ACKED_ATTRS;
 	if (w->qp->type == VERBS_QPT_XRC_SEND)
 		mask &= ~(uint32_t)(VERBS_QP_MIN_RNR_TIMER | VERBS_QP_MAX_DEST_RD_ATOMIC);
 	if (w->qp->type == VERBS_QPT_XRC_RECV)
 		mask &= ~(uint32_t)(VERBS_QP_RETRY_CNT | VERBS_QP_RNR_RETRY |
 				    VERBS_QP_MAX_QP_RD_ATOMIC);
+	if (w->qp->type == VERBS_QPT_UD)
+		mask = (mask & ~(uint32_t)CONNECTED_ATTRS) |
+		       (state == RING_QPS_INIT ? VERBS_QP_QKEY : 0);
 	ck_assert_int_eq(verbs_qp_modify_check(w->qp->type, w->qp->state, state, mask), 0);
 	ck_assert_int_eq(roce_qp_prepare(w->qp, a, mask), 0);
 	ck_assert_int_eq(roce_qp_modify(w->r, w->qp, a, mask, w->now), 0);
@@ -252,6 +260,7 @@ wire_connect(struct wire *w, const struct wire_params *p)
 				    : MR_REMOTE_WRITE | MR_REMOTE_READ | MR_REMOTE_ATOMIC |
 					      MR_FLUSH_GLOBAL | MR_FLUSH_PERSISTENT,
 		.dest_qpn = or_default(p->dest_qpn, WIRE_PEER_QPN),
+		.qkey = or_default(p->qkey, WIRE_QKEY),
 		.rq_psn = or_default(p->rq_psn, 0x200),
 		.sq_psn = or_default(p->sq_psn, 0x100),
 		.path_mtu = or_default(p->mtu, 1024),
@@ -277,6 +286,32 @@ wire_connect(struct wire *w, const struct wire_params *p)
 				 VERBS_QP_SQ_PSN | VERBS_QP_MAX_QP_RD_ATOMIC);
 }
 
+static bool
+wire_handoff(void *ctx, uint32_t worker, struct rte_mbuf *m)
+{
+	struct wire *w = ctx;
+
+	ck_assert_uint_eq(worker, 0);
+	if (w->num_loop == WIRE_LOOP)
+		return false;
+	w->loop[w->num_loop++] = m;
+	return true;
+}
+
+/** Packets from ourselves to ourselves, as by the worker's hand-over ring. */
+static unsigned int
+wire_loop(struct wire *w)
+{
+	unsigned int n = w->num_loop;
+	struct net_pkt p[WIRE_LOOP];
+
+	w->num_loop = 0;
+	for (unsigned int i = 0; i < n; i++)
+		ck_assert_int_eq(net_parse(w->loop[i], &p[i]), NET_UDP);
+	roce_input(w->r, p, n, w->now);
+	return n;
+}
+
 static void
 wire_engine(struct wire *w, const struct wire_params *p)
 {
@@ -286,6 +321,8 @@ wire_engine(struct wire *w, const struct wire_params *p)
 		.max_rx_held_qp = or_default(p->max_rx_held_qp, 64),
 		.max_inflight = p->max_inflight, .max_reap = p->max_reap,
 		.strict_responder = p->strict, .go_back_n = p->go_back_n,
+		.ahs = w->ahs, .mcast = w->mcast, .mtu = w->mtu, .ctx = w,
+		.handoff = p->type == VERBS_QPT_UD ? wire_handoff : NULL,
 	};
 
 	w->r = roce_create(&cfg, w->now);
@@ -310,6 +347,9 @@ wire_new(const struct wire_params *p)
 	net_tx_init(&w->tx, wire_burst, w);
 	w->txs[0] = &w->tx;
 	w->qpns = roce_qpn_table_create(64);
+	w->ahs = roce_ah_table_create(32);
+	w->mcast = roce_mcast_table_create();
+	w->mtu[0] = or_default(p->mtu, 1024);
 	w->sq = wire_zalloc(WIRE_SLOTS * RING_SLOT_SIZE);
 	w->rq = wire_zalloc(WIRE_SLOTS * RING_SLOT_SIZE);
 	wire_memory(w);
@@ -318,6 +358,8 @@ wire_new(const struct wire_params *p)
 	wire_engine(w, p);
 	wire_qp(w, p);
 	wire_connect(w, p);
+	if (p->type == VERBS_QPT_UD)
+		w->ah = wire_ah(w, p->peer ? p->peer : PEER, false);
 	return w;
 }
 
@@ -372,6 +414,8 @@ wire_free(struct wire *w)
 	roce_destroy(w->r);
 	roce_qpn_table_free(w->qpns);
 	roce_qpn_table_free(w->srqns);
+	roce_ah_table_free(w->ahs);
+	roce_mcast_table_free(w->mcast);
 	ck_assert_uint_eq(rte_mempool_in_use_count(w->pool), 0);
 	net_neigh_put(w->neigh);
 	net_neigh_table_free(w->neighs);
@@ -410,6 +454,7 @@ wire_go(struct wire *w)
 		did += roce_timers(w->r, w->now);
 		roce_flush(w->r, w->now);
 		net_tx_flush(&w->tx);
+		did += wire_loop(w);
 		verbs_cq_burst_end(&w->vw);
 	} while ((did || w->vw.run_head) && !w->tx_stuck);
 }
@@ -435,6 +480,7 @@ wire_frame_only(struct wire *w, const void *frame, size_t len)
 
 	ck_assert_ptr_nonnull(m);
 	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
+	m->port = 0;
 	ck_assert_int_eq(net_parse(m, &p), NET_UDP);
 	roce_input(w->r, &p, 1, w->now);
 }
@@ -457,7 +503,7 @@ wire_pkt_only(struct wire *w, struct roce_pkt p, const void *payload, uint32_t l
 
 	ck_assert_int_eq(net_path_init(&path, &prm), 0);
 	p.dest_qpn = or_default(p.dest_qpn, w->qp->qpn);
-	p.pkey = ROCE_PKEY_DEFAULT;
+	p.pkey = p.pkey ? p.pkey : ROCE_PKEY_DEFAULT;
 	p.info = &roce_opcodes[p.opcode];
 	p.payload = payload ? payload : (const uint8_t *)"";
 	p.payload_len = len;
@@ -580,6 +626,40 @@ wire_post(struct wire *w, uint8_t opcode, uint32_t off, uint32_t len, uint8_t fl
 {
 	struct ring_wqe q = {.opcode = opcode, .flags = flags | RING_WR_SIGNALED, .num_slots = 1,
 			     .num_sge = len ? 1 : 0, .rkey = rkey, .remote_addr = raddr,
+			     .imm = 0x11223344};
+
+	if (len)
+		q.sge[0] = (struct ring_sge){WIRE_VA + off, len, w->key};
+	wire_post_raw(w, &q);
+	wire_go(w);
+}
+
+uint32_t
+wire_ah(struct wire *w, const char *to, bool dead)
+{
+	struct verbs_av av = {.vlan = 0xffff, .hop_limit = 64};
+	struct net_ip dst;
+	uint32_t number;
+
+	ck_assert_int_eq(net_ip_parse(to, &dst), 0);
+	if (!dead && !net_ip_is_multicast(&dst))
+		ck_assert_int_eq(net_neigh_set_static(w->neighs, &dst, 0, &mac_peer), 0);
+	av.neigh = net_neigh_get(w->neighs, &dst, 0, w->now);
+	ck_assert_ptr_nonnull(av.neigh);
+	net_neigh_put(av.neigh); /* the table outlives all */
+	memcpy(av.dgid, dst.b, 16);
+	memcpy(av.sgid, w->us.b, 16);
+	memcpy(av.smac, mac_us.addr_bytes, 6);
+	ck_assert_int_eq(roce_ah_add(w->ahs, WIRE_PD, &av, 0, &number), 0);
+	return number;
+}
+
+void
+wire_post_ud(struct wire *w, uint8_t opcode, uint32_t off, uint32_t len, uint8_t flags, uint32_t ah,
+	     uint32_t qpn, uint32_t qkey)
+{
+	struct ring_wqe q = {.opcode = opcode, .flags = flags | RING_WR_SIGNALED, .num_slots = 1,
+			     .num_sge = len ? 1 : 0, .qkey = qkey, .ah = ah, .remote_qpn = qpn,
 			     .imm = 0x11223344};
 
 	if (len)

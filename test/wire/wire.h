@@ -18,6 +18,8 @@
 #include "ring_cq.h"
 #include "ring_wq.h"
 #include "roce.h"
+#include "roce_ah.h"
+#include "roce_mcast.h"
 #include "roce_priv.h"
 #include "unit.h"
 #include "verbs.h"
@@ -34,6 +36,8 @@
 #define WIRE_OUT 512
 #define WIRE_EVENTS 16
 #define WIRE_IOS 16
+#define WIRE_LOOP 64
+#define WIRE_QKEY 0x11111111u
 
 /** What differs from the defaults: RC, PSNs 0x100 (ours) and 0x200 (the peer's), MTU 1024. */
 struct wire_params {
@@ -41,6 +45,7 @@ struct wire_params {
 	uint32_t qpn, dest_qpn, sq_psn, rq_psn, mtu, access;
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer, rd_atomic, dest_rd_atomic;
 	uint32_t max_inflight, max_reap, max_rx_held_qp, flow_label;
+	uint32_t qkey; /* UD */
 	const char *us, *peer; /* addresses */
 	bool strict, go_back_n, credits; /* credits: an RQ of its own, else the SRQ's code 31 */
 	bool stop_at_rtr;
@@ -82,6 +87,13 @@ struct wire {
 	struct verbs_io *io[WIRE_IOS];
 	unsigned int num_io;
 	bool tx_stuck; /* the port takes nothing */
+	/* UD */
+	struct roce_ah_table *ahs;
+	struct roce_mcast_table *mcast;
+	_Atomic uint32_t mtu[1];
+	uint32_t ah; /* of the peer */
+	struct rte_mbuf *loop[WIRE_LOOP]; /* handed to our own worker, by the engine */
+	unsigned int num_loop;
 	struct wire_params params;
 };
 
@@ -132,6 +144,11 @@ uint64_t wire_counter(const struct wire *w, enum roce_counter c);
 void wire_forget(struct wire *w);
 /** Make w->key one that local and remote invalidate take; its entry. */
 struct mr *wire_key_fast(struct wire *w);
+/** An address handle of the domain to an address; dead: nobody knows its neighbour. */
+uint32_t wire_ah(struct wire *w, const char *to, bool dead);
+/** A datagram's request: as wire_post(), to a QP by a handle. */
+void wire_post_ud(struct wire *w, uint8_t opcode, uint32_t off, uint32_t len, uint8_t flags,
+		  uint32_t ah, uint32_t qpn, uint32_t qkey);
 /** Put a region of a given key into the table. */
 void wire_mr_key(struct wire *w, uint32_t key, uint64_t va, uint8_t *ptr, uint64_t len,
 		 uint32_t access);
