@@ -22,7 +22,7 @@ END_TEST
 /* What the engine does not run is refused when it is asked for, and not first by the peer. */
 START_TEST(create__refuses_other_types)
 {
-	static const uint32_t types[] = {RING_QPT_RAW_PACKET, RING_QPT_XRC_SEND};
+	static const uint32_t types[] = {RING_QPT_RAW_PACKET, RING_QPT_XRC_RECV + 1};
 	struct ring_ctrl_create_qp_rep rep;
 	struct pair p;
 
