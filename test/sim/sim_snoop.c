@@ -116,12 +116,18 @@ sim_snoop_rx(struct sim_node *n, const uint8_t *frame, uint32_t len)
 	uint32_t credits, lsn;
 	struct roce_qp_info info;
 
-	if (n->s->prof->corrupt || !snoop_parse(frame, len, &p) || !p.info->aeth)
+	if (n->s->prof->corrupt || !snoop_parse(frame, len, &p) ||
+	    !roce_any(p.info->mask, ROCE_RESPONSE))
 		return;
 	ep = sim_ep_of_qpn(n, p.dest_qpn);
 	if (ep == NULL || ep->qp == NULL || psn_diff(p.psn, ep->snoop.snd_max) >= 0)
 		return;
 	o = &ep->snoop;
+	if (!p.info->aeth) { /* the middle of a READ's answer acknowledges all before it, too */
+		if (psn_after(p.psn, o->rnr_psn))
+			o->rnr_seen = o->rnr_until = 0;
+		return;
+	}
 	if (roce_syn_is(p.syndrome, ROCE_SYN_RNR)) {
 		if (n->s->prof->reorder || psn_before(p.psn, o->una) ||
 		    (o->rnr_told && p.psn == o->rnr_psn))
