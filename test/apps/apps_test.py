@@ -10,6 +10,7 @@ its own; programs wait for each other's output, not for time.
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,7 @@ class Lab:
         self.procs = []
         self.socket = os.path.join(self.dir, "rnic.sock")
         self.daemon = None
+        self.before = None  # what programs do before they begin
 
     def path(self, name):
         place = {"rnicd": "apps/rnicd", "testrnic": "apps/testrnic", "big_message": "test/apps",
@@ -46,7 +48,8 @@ class Lab:
     def spawn(self, name, *args, stdin=None):
         env = dict(os.environ, RNIC_SOCKET=self.socket)
         p = subprocess.Popen([self.path(name), *args], stdin=stdin, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, env=env, bufsize=1)
+                             stderr=subprocess.STDOUT, text=True, env=env, bufsize=1,
+                             preexec_fn=self.before)
         p.seen = ""
         self.procs.append(p)
         return p
@@ -107,6 +110,12 @@ def case_pingpong(lab):
         out = lab.run("rnic_pingpong", "-p", port, *args, "127.0.0.1")
         assert "usec/iter" in out
         lab.finish(server)
+
+
+def case_memlock(lab):
+    """B072: it is the daemon that locks memory; a client's own limit does not count."""
+    lab.before = lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+    case_pingpong(lab)
 
 
 def case_ops(lab):

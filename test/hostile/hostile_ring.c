@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attacks through words in shared memory: tails, consumer indices, bells, arming, all of it. */
+/* B172: attacks by words in shared memory: tails, consumer indices, bells, arming, all of it. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -57,6 +57,48 @@ START_TEST(B024__short_requests)
 }
 END_TEST
 
+/* ---- B162: inline data ---------- */
+
+/* Of one and of many elements, over the ring's end too; the buffers are the caller's at once. */
+START_TEST(B162__inline_of_many_elements)
+{
+	struct fake_set s = fake_setup(4);
+	uint8_t from[256], want[256], got[5 * RING_SLOT_SIZE];
+	const uint32_t n = (uint32_t)_i + 1, total = s.qp->sq.max_inline;
+	struct rnic_send_wr wr = {.opcode = RNIC_WR_SEND, .num_sge = (int)n,
+		.send_flags = RNIC_SEND_SIGNALED | RNIC_SEND_INLINE};
+	struct rnic_sge sge[12];
+	struct rnic_wc wc;
+
+	ck_assert_uint_le(total, sizeof(want));
+	wr.sg_list = sge;
+	for (uint32_t turn = 0; turn < 20; turn++) {
+		struct ring_wq_cons *q = &s.f->qp[0].sq;
+		const struct ring_wqe *w = (const struct ring_wqe *)got;
+		uint32_t at = 0, index = q->head;
+
+		for (uint32_t i = 0; i < total; i++)
+			from[i] = want[i] = (uint8_t)(turn * 31 + i * 7 + 1);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t len = i + 1 < n ? total / n : total - at;
+
+			sge[i] = (struct rnic_sge){.addr = (uintptr_t)from + at, .length = len};
+			at += len;
+		}
+		ck_assert_int_eq(rnic_post_send(s.qp, &wr, NULL), 0);
+		memset(from, 0xee, sizeof(from));
+		memset(sge, 0xee, sizeof(sge));
+		ck_assert_int_ge(ring_wq_poll(q), 0);
+		ck_assert_int_gt(ring_wq_take(q, offsetof(struct ring_wqe, num_slots), got), 0);
+		ck_assert_uint_eq(w->inline_len, total);
+		ck_assert_mem_eq(w->data, want, total);
+		ck_assert(fake_done(s.f, 0, 0, 0, index, 0));
+		ck_assert_int_eq(rnic_poll_cq(s.cq, 1, &wc), 1);
+	}
+	fake_teardown(&s);
+}
+END_TEST
+
 /* ---- B086: an event that was got and not acknowledged ---------- */
 
 static _Atomic int destroyed;
@@ -144,6 +186,7 @@ main(void)
 
 	tcase_set_timeout(c, 0);
 	tcase_add_loop_test(c, B024__short_requests, 0, (int)(sizeof(shorts) / sizeof(shorts[0])));
+	tcase_add_loop_test(c, B162__inline_of_many_elements, 0, 12);
 	tcase_add_test(c, B086__destroy_waits_for_the_acknowledgement);
 	tcase_add_test(c, B085__flushed_ones_are_polled);
 	suite_add_tcase(s, c);

@@ -171,7 +171,7 @@ START_TEST(descriptors__closed)
 }
 END_TEST
 
-/* DESIGN 2.1: the daemon's arenas cannot be written, no arena can be resized or have holes. */
+/* DESIGN 2.1, B167: the daemon's arenas cannot be written, none can be resized or have holes. */
 START_TEST(arenas__sealed)
 {
 	bool seen_c = false, seen_d = false;

@@ -142,6 +142,7 @@ START_TEST(relaxed_ordering__accepted)
 }
 END_TEST
 
+/* B173: nothing is taken away under what still uses it. */
 START_TEST(memory__busy_while_registered)
 {
 	struct ring_ctrl_alloc_mem_req mem = {.size = 100, .align = 64};

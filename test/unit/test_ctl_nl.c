@@ -91,6 +91,38 @@ START_TEST(link__events)
 }
 END_TEST
 
+/* B102: the link flaps under traffic: two events each time, QPs stay, and nothing fails. */
+START_TEST(B102__flapping_link)
+{
+	struct ring_wqe w = {.opcode = RING_WR_SEND, .flags = RING_WR_SIGNALED, .num_slots = 1};
+	struct ring_ctrl_query_qp_rep q;
+	struct ring_ctrl_handle_req req = {0};
+	struct pair p;
+
+	if (!able)
+		return;
+	make_pair(&p);
+	connect_pair(&p);
+	for (uint32_t i = 0; i < 15; i++) {
+		post_recv(&p, 1, i, NULL, 0, 0);
+		((struct ring_rwqe *)fx_ptr(&cl, p.qp[1].rq))[i].num_sge = 0;
+		ip("link set rn1 down");
+		post_send(&p, 0, i, &w);
+		wait_event(RING_EVENT_PORT_ERR);
+		ck_assert_uint_eq(query().state, RING_PORT_DOWN);
+		ip("link set rn1 up");
+		wait_event(RING_EVENT_PORT_ACTIVE);
+		ck_assert_uint_eq(query().state, RING_PORT_ACTIVE);
+		ck_assert_uint_eq(wait_cqes(&p, 2 * i + 2)->qpn_status >> 24, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		req.handle = p.qpn[i];
+		ck_assert_int_eq(fx_call(&cl, RING_CTRL_QUERY_QP, &req, &q), 0);
+		ck_assert_uint_eq(q.attr.state, RING_QPS_RTS);
+	}
+}
+END_TEST
+
 START_TEST(mtu__followed_up_to_the_buffers)
 {
 	if (!able)
@@ -198,5 +230,6 @@ START_TEST(own_address_on_the_interface__warned)
 }
 END_TEST
 
-FX_MAIN("ctl_nl", begin, end, link__events, mtu__followed_up_to_the_buffers, mac__gid_change,
-	routes__followed, own_address_on_the_interface__warned)
+FX_MAIN("ctl_nl", begin, end, link__events, B102__flapping_link,
+	mtu__followed_up_to_the_buffers, mac__gid_change, routes__followed,
+	own_address_on_the_interface__warned)

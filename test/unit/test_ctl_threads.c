@@ -2,7 +2,7 @@
 /*
  * The whole daemon with threads of its own: two workers that sleep and wake, the control thread,
  * helper and copiers, and four clients that make, use and destroy objects at the same time. What
- * it finds are races, under TSan.
+ * it finds are races, under TSan (B089).
  */
 #include <pthread.h>
 

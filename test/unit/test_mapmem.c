@@ -157,6 +157,7 @@ START_TEST(private__copied)
 }
 END_TEST
 
+/* B073: what cannot be mapped is reached by copiers, and is not refused. */
 START_TEST(disk_file__copied)
 {
 	char name[] = "rnic-mapmem-XXXXXX";
@@ -196,6 +197,7 @@ START_TEST(sealed)
 }
 END_TEST
 
+/* B069 */
 START_TEST(huge_pages)
 {
 	int fd = memfd_create("t", MFD_CLOEXEC | MFD_HUGETLB);

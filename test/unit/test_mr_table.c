@@ -130,6 +130,7 @@ START_TEST(keys__drawn_from_everywhere)
 }
 END_TEST
 
+/* B075: who comes late with an old key finds nothing. */
 START_TEST(keys__released_ones_never_match_again)
 {
 	/* One slot makes reuse certain, many make it random. */

@@ -81,7 +81,7 @@ START_TEST(path__tcp_with_ecn)
 }
 END_TEST
 
-/* Each length sums up: the carries of the incremental checksum. */
+/* B213: each length sums up: the carries of the incremental checksum. */
 START_TEST(path__every_length)
 {
 	struct net_path_params prm = params(false);

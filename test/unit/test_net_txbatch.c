@@ -44,6 +44,7 @@ START_TEST(tx__order_over_partial_bursts)
 }
 END_TEST
 
+/* B168: a full ring of the port's costs time, and no packet. */
 START_TEST(tx__stuck_port_drops_nothing)
 {
 	static struct rte_mbuf m[NET_TX_BATCH];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which offloads are used, and a reason for each that is not. */
+/* Which offloads are used, and a reason for each that is not: with each of them off (B212). */
 #include "pmd_priv.h"
 #include "unit.h"
 

@@ -185,7 +185,10 @@ serve(void *arg, uint32_t slot)
 	} while (!ring_bell_leave(&sh.st[q], &sh.sq[q], NULL));
 }
 
-/* The worker sleeps until kicked whenever it may: a lost wake-up ends in the test's time-out. */
+/*
+ * B151, under TSan too: the worker sleeps until kicked whenever it may; a lost wake-up ends in the
+ * test's time-out.
+ */
 START_TEST(bell__threads)
 {
 	struct ring_bell_chunk *chunks[] = {&sh.bells};

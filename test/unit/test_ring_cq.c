@@ -318,6 +318,7 @@ stress_worker(void *arg)
 	return (void *)notified;
 }
 
+/* B151: two sides of a ring, under TSan too. */
 START_TEST(cq__threads)
 {
 	struct cq *q = cq_new(16, 0u - 64);

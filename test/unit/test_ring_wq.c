@@ -195,6 +195,7 @@ stress_consumer(void *arg)
 	return NULL;
 }
 
+/* B151: two sides of a ring, under TSan too. */
 START_TEST(wq__threads)
 {
 	struct wq *w = wq_new(16, UINT32_MAX - 100);

@@ -112,7 +112,7 @@ free_it(struct cm_fix *f, struct roce_cm_conn *c, const struct roce_cm_event *ev
 	roce_cm_conn_free(c, f->now);
 }
 
-/* The same from within the callback, for each event that there is (under ASan). */
+/* The same from within the callback, for each event that there is, under ASan (B113). */
 START_TEST(free__from_each_event)
 {
 	struct cm_fix *f = cm_fix_new(NULL);

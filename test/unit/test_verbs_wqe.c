@@ -350,6 +350,7 @@ START_TEST(refuse__flush)
 }
 END_TEST
 
+/* B174: 2^31 bytes, and not one more. */
 START_TEST(refuse__lengths)
 {
 	struct ring_sge two[2] = {{0, 1u << 31, 1}, {0, 0, 1}};

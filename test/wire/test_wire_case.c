@@ -68,6 +68,50 @@ START_TEST(B005__every_length_both_ways)
 }
 END_TEST
 
+/* B004: what we send has migrated (wire_sent() looks); of what comes either is taken. */
+START_TEST(B004__either_migreq)
+{
+	struct wire *w = start((struct wire_params){0});
+
+	for (uint32_t i = 0; i < 4; i++) {
+		struct roce_pkt p = rdma(w, ROCE_RC_WRITE_ONLY, 0x200 + i, 8 * i, 8);
+
+		p.migreq = i & 1;
+		wire_pkt(w, p, data, 8);
+		wire_expect_ack(w, 0x200 + i, ACK31, i + 1);
+		post_write(w, 8);
+		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101 + i, &p);
+		ck_assert(p.migreq);
+		wire_pkt(w, (struct roce_pkt){.opcode = ROCE_RC_ACK, .psn = 0x101 + i, .msn = 2 + i,
+					      .syndrome = ACK31, .migreq = i & 1}, NULL, 0);
+		wire_cqe(w, WC_SUCCESS);
+	}
+	wire_free(w);
+}
+END_TEST
+
+/* B174: a message longer than we say that there are is refused at its first packet. */
+START_TEST(B174__longer_than_the_longest)
+{
+	const uint32_t key = 0x34567890;
+	struct wire *w = start((struct wire_params){0});
+	struct roce_pkt p = rdma(w, _i & 1 ? ROCE_RC_READ_REQ : ROCE_RC_WRITE_FIRST, 0x200, 0,
+				 ROCE_MAX_MSG + (_i & 2 ? 1 : 0));
+
+	wire_mr_key(w, key, WIRE_VA, w->mem, UINT64_C(1) << 40,
+		    MR_LOCAL_WRITE | MR_REMOTE_WRITE | MR_REMOTE_READ);
+	p.rkey = key;
+	w->tx_stuck = true; /* nobody wants all of that READ */
+	wire_pkt(w, p, data, _i & 1 ? 0 : 1024);
+	ck_assert_uint_eq(w->qp->state, _i & 2 ? RING_QPS_ERR : RING_QPS_RTS);
+	ck_assert_int_eq(wire_modify(w, RING_QPS_RESET), 0);
+	w->tx_stuck = false;
+	wire_go(w);
+	atomic_store(&mr_slot(w->vw.mrs, key)->word, 0);
+	wire_free(w);
+}
+END_TEST
+
 /* ---- retries ---------- */
 
 /*
@@ -513,7 +557,9 @@ main(void)
 	int failed;
 
 	tcase_set_timeout(c, 0);
+	tcase_add_test(c, B004__either_migreq);
 	tcase_add_test(c, B005__every_length_both_ways);
+	tcase_add_loop_test(c, B174__longer_than_the_longest, 0, 4);
 	tcase_add_loop_test(c, B029_B070__receiver_not_ready_for_long, 0, 2);
 	tcase_add_loop_test(c, B037__lost_middle_as_requester, 0, 4);
 	tcase_add_loop_test(c, B037__lost_middle_as_responder, 0, 2);

@@ -399,6 +399,7 @@ START_TEST(ROCE_C_58__data_before_the_rtu)
 }
 END_TEST
 
+/* B108: to a port where nobody listens: REJ 8, at once. */
 START_TEST(ROCE_C_59__no_listener_and_consumer)
 {
 	struct cm_fix *f = cm_fix_new(NULL);

@@ -158,6 +158,7 @@ START_TEST(pair__no_loss)
 }
 END_TEST
 
+/* B048: of each thousand packets 30 are lost, and no retry count is exhausted. */
 START_TEST(pair__loss)
 {
 	pair_run(2 + (uint64_t)_i, 30, _i & 1, _i & 2);

@@ -267,7 +267,7 @@ START_TEST(timeout__own_response_waits_for_memory)
 }
 END_TEST
 
-/* ---- what one packet may cost ---------- */
+/* ---- what one packet may cost: bounded, whatever was lost (B039) ---------- */
 
 /* Many requests end by one packet: a part of them at once, the others when the QP has its turn. */
 START_TEST(work__completions_of_one_packet)
