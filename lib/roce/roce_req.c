@@ -67,14 +67,8 @@ roce_req_fail(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, enum wc
 static enum wc_status
 req_check(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 {
-	const struct req_op *op = &req_ops[wqe->opcode];
-
-	/* not all that RC has are of the other classes too */
-	if (unlikely(!op->only && !op->first) ||
-	    unlikely(!roce_opcode_known(op->only | qp->op_base)))
-		return WC_LOC_QP_OP_ERR;
 	if (!roce_wqe_has_response(wqe))
-		return WC_SUCCESS;
+		return req_ops[wqe->opcode].only ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
 	if (qp->max_rd_atomic == 0)
 		return WC_LOC_QP_OP_ERR; /* it could never be sent */
 	if (wqe->opcode == RING_WR_FLUSH || wqe->opcode == RING_WR_ATOMIC_WRITE)

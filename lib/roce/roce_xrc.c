@@ -41,8 +41,7 @@ roce_xrc_request(struct roce *r, struct roce_qp *qp, const struct roce_pkt *p)
 
 	/* one message, one SRQ: what follows names it again, as does a first packet that had
 	 * to wait when it had its receive already */
-	if (srq != NULL && !start &&
-	    (p->srqn != qp->cold->xrc_srqn || srq->serial != qp->cold->xrc_serial))
+	if (srq != NULL && !start && srq->serial != qp->cold->xrc_serial)
 		srq = NULL;
 	if (unlikely(srq == NULL)) {
 		roce_count(r, ROCE_C_XRC_NO_SRQ);

@@ -224,6 +224,24 @@ START_TEST(resize__same_entries)
 }
 END_TEST
 
+/* No entry's number: taken, and refused, though what lies there looks like a receive. */
+START_TEST(hostile__no_entry)
+{
+	struct sx *s = sx_new(0);
+	struct verbs_rwqe r;
+
+	s->where.entries = ENTRIES - 1;
+	post(s, ENTRIES - 1, 1);
+	post(s, 0, 1);
+	ck_assert_int_eq(fetch(s, &r), 1);
+	ck_assert(!r.valid);
+	verbs_rwqe_release(&s->f->w, &r);
+	ck_assert_int_eq(fetch(s, &r), 1);
+	ck_assert(r.valid);
+	sx_free(s);
+}
+END_TEST
+
 START_TEST(hostile__numbers_and_tails)
 {
 	unsigned int valid = 0;
@@ -452,5 +470,5 @@ END_TEST
 
 UNIT_MAIN("verbs_srq", fetch__in_posting_order, fetch__without_blocks_takes_nothing,
 	  limit__one_event_an_arming, limit__stale_arming, broken__one_event,
-	  resize__same_entries, hostile__numbers_and_tails, threads__each_entry_once,
-	  threads__posted_again)
+	  resize__same_entries, hostile__no_entry, hostile__numbers_and_tails,
+	  threads__each_entry_once, threads__posted_again)
