@@ -13,6 +13,7 @@
 #ifndef ROCE_H
 #define ROCE_H
 
+#include "roce_cc.h"
 #include "verbs.h"
 
 struct net_pkt;
@@ -83,6 +84,9 @@ struct roce_qpn_table;
 	X(RX_HELD_DROPPED, "rx_held_dropped", "packets lost to the cap of held ones")      \
 	X(NEIGH_WAIT, "neigh_wait", "times a QP waited for its neighbour's address")       \
 	X(CNP_RCVD, "cnp_rcvd", "congestion notifications")                                \
+	X(CNP_SENT, "cnp_sent", "congestion notifications sent")                           \
+	X(CC_CUT, "cc_cut", "times a QP's rate was cut")                                   \
+	X(CC_NO_BLOCK, "cc_no_block", "notifications for which no rate could be kept")     \
 	X(ECN_RCVD, "ecn_marked_rcvd", "packets with CE")                                  \
 	X(XRC_NO_SRQ, "xrc_no_srq", "XRC requests for an SRQ that is not of the QP's domain") \
 	X(UC_DROPPED, "uc_dropped", "UC packets of messages that were lost or refused")     \
@@ -146,6 +150,7 @@ struct roce_config {
 	uint32_t max_rx_held;	  /* receive mbufs that this engine may hold in all */
 	uint32_t max_rx_held_qp;  /* and for one QP */
 	uint32_t max_inflight;	  /* bytes unacknowledged of one QP; 0: the default */
+	uint32_t cc_blocks;	  /* QPs whose rate can be limited at once; 0: 4096 */
 	uint32_t max_reap; /* requests that a QP completes in one go; 0: the default, 256 */
 	uint32_t strict_responder : 1; /* tests: go-back-N receiver, keeps nothing out of order */
 	uint32_t go_back_n : 1;	       /* tests: the sender never resends selectively */
@@ -155,6 +160,11 @@ struct roce_config {
 struct roce *roce_create(const struct roce_config *cfg, uint64_t now);
 void roce_destroy(struct roce *r);
 const uint64_t *roce_counters(const struct roce *r);
+/**
+ * Congestion management of a port from now on; without it there is none. `enabled` counts for
+ * QPs that get their path later, since their packets say so; all else at once.
+ */
+void roce_cc_set(struct roce *r, uint32_t port, const struct roce_cc_params *p);
 /** Receive mbufs held by all QPs now. */
 uint32_t roce_rx_held(const struct roce *r);
 
@@ -216,6 +226,9 @@ struct roce_qp_info {
 	uint8_t state, retry_left, rnr_left;
 	bool keeps_out_of_order; /* the peer was seen to */
 	uint64_t retransmits, timeouts, naks_sent, naks_rcvd, rnrs_sent, rnrs_rcvd;
+	/* congestion; rate 0: line rate */
+	uint32_t rate_kbps, target_kbps, alpha_ppm, increases;
+	uint64_t ecn_marked, cnps_sent, cnps_rcvd;
 };
 void roce_qp_get_info(const struct verbs_qp *qp, struct roce_qp_info *info);
 

@@ -54,6 +54,11 @@ roce_create(const struct roce_config *cfg, uint64_t now)
 			 RTE_PKTMBUF_HEADROOM;
 	r->now = now;
 	r->checked = roce_checked_flag();
+	r->cc = roce_cc_create(cfg->num_ports, cfg->cc_blocks, now);
+	if (r->cc == NULL) {
+		free(r);
+		return NULL;
+	}
 	wheel_init(&r->wheel, now);
 	rng_seed(&r->rng, cfg->seed);
 	return r;
@@ -66,6 +71,7 @@ roce_destroy(struct roce *r)
 		return;
 	roce_ud_wait_drop(r);
 	roce_tx_release(r);
+	roce_cc_destroy(r->cc);
 	free(r);
 }
 

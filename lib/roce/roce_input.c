@@ -43,7 +43,7 @@ input_icrc_ok(struct roce *r, const struct net_pkt *np)
 	return false;
 }
 
-/** Headers; CNPs end here. The opcode's class is held against the QP's type in stage 2. */
+/** Headers. The opcode's class is held against the QP's type in stage 2. */
 static bool
 input_parse(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 {
@@ -53,10 +53,6 @@ input_parse(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 	if (unlikely(drop != ROCE_OK)) {
 		roce_count(r, drop == ROCE_DROP_QP0 ? ROCE_C_DROP_NO_QP
 						    : ROCE_C_DROP_MALFORMED);
-		return false;
-	}
-	if (unlikely(rx->p.info->transport == ROCE_TR_CNP)) {
-		roce_count(r, ROCE_C_CNP_RCVD);
 		return false;
 	}
 	rx->m = np->m;
@@ -69,7 +65,9 @@ input_parse(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 static void
 input_no_qp(struct roce *r, struct net_pkt *np, const struct roce_rx *rx)
 {
-	if (rx->p.dest_qpn == ROCE_QPN_MCAST)
+	if (rx->p.info->transport == ROCE_TR_CNP) /* neither a group's nor a MAD */
+		roce_count(r, ROCE_C_DROP_NO_QP);
+	else if (rx->p.dest_qpn == ROCE_QPN_MCAST)
 		roce_mcast_input(r, np, rx);
 	else if (rx->p.dest_qpn != ROCE_QPN_GSI || r->cfg.mad == NULL)
 		roce_count(r, ROCE_C_DROP_NO_QP);
@@ -205,6 +203,22 @@ roce_rx_placed(struct roce *r, struct roce_rx *rx, int status, uint64_t original
 	}
 }
 
+/** Neither acknowledged nor in sequence; the 16 bytes may hold anything (C-64). */
+static void
+input_cnp(struct roce *r, const struct net_pkt *np, const struct roce_rx *rx)
+{
+	struct roce_qp *qp = rx->qp;
+
+	if (!verbs_qp_may_receive(qp->v.state))
+		roce_count(r, ROCE_C_DROP_QP_STATE);
+	else if (!input_address_ok(qp, np))
+		roce_count(r, ROCE_C_DROP_ADDRESS);
+	else if (!roce_pkey_ok(rx->p.pkey))
+		roce_count(r, ROCE_C_DROP_PKEY);
+	else
+		roce_cc_notified(r, qp);
+}
+
 static inline enum roce_rx_result
 rx_take(struct roce *r, struct roce_rx *rx)
 {
@@ -229,10 +243,14 @@ roce_rx_take(struct roce *r, struct roce_rx *rx)
 static enum roce_rx_result
 input_stage2(struct roce *r, const struct net_pkt *np, struct roce_rx *rx)
 {
+	if (unlikely(rx->p.info->transport == ROCE_TR_CNP)) {
+		input_cnp(r, np, rx);
+		return ROCE_RX_FREE;
+	}
 	if (!input_admit(r, np, rx))
 		return ROCE_RX_FREE;
-	if (unlikely(np->ecn == 3))
-		roce_count(r, ROCE_C_ECN_RCVD);
+	if (unlikely(np->ecn == ROCE_ECN_CE))
+		roce_cc_marked(r, rx->qp, rx->p.pkey);
 	return rx_take(r, rx);
 }
 

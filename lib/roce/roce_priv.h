@@ -43,6 +43,8 @@
 #define ROCE_UD_WAIT 256u    /* datagrams that wait for a neighbour */
 #define ROCE_UD_WAIT_PDS 64u /* domains are told apart so far in that */
 #define ROCE_NEIGH_RETRY_NS UINT64_C(10000000)
+#define ROCE_ECN_ECT0 2u
+#define ROCE_ECN_CE 3u
 #define ROCE_RETRY_FOREVER 7	       /* of rnr_retry; 7 of retry_cnt means seven */
 
 /** Rules of each in roce_timer.c. */
@@ -174,6 +176,8 @@ struct roce_qp {
 	struct rte_mbuf *parked;
 	uint32_t parked_psn;
 	bool parked_response, parked_ready;
+	bool ect;   /* congestion management is on: packets say so, marks are answered */
+	bool paced; /* its rate is limited: roce_cc_may_send() */
 
 	/* Responder. */
 	uint8_t say; /* enum roce_say */
@@ -232,6 +236,9 @@ struct roce_qp_cold {
 	uint32_t rq_psn, sq_psn;
 	uint16_t pkey_index;
 	uint8_t max_dest_rd_atomic;
+	struct roce_cc *cc; /* NULL: no mark has come, or long ago */
+	uint64_t cnp_due; /* ns: no CNP for a mark before */
+	uint64_t ecn_marked, cnps_sent, cnps_rcvd;
 	uint64_t retransmits, timeouts, naks_sent, naks_rcvd, rnrs_sent, rnrs_rcvd;
 };
 
@@ -260,6 +267,8 @@ struct roce {
 	struct roce_qp *neigh_list;
 	uint32_t rx_held;
 	uint32_t num_mbufs, num_late;
+	uint32_t cc_used; /* QPs that have a rate */
+	struct roce_cc_engine *cc;
 	uint32_t tx_data_off; /* from a transmit buffer's mbuf to its packet */
 	uint64_t tx_at_flush; /* packets built when roce_flush() ran last */
 	struct rng rng;
@@ -621,6 +630,25 @@ struct roce_res *roce_res_new(struct roce_qp *qp);
 struct roce_res *roce_res_find(struct roce_qp *qp, uint32_t psn);
 /** The newest PSN up to which a repeated SEND or WRITE may be acknowledged. */
 uint32_t roce_res_ack_limit(struct roce_qp *qp, uint32_t psn);
+
+/* roce_cc.c */
+struct roce_cc_engine *roce_cc_create(uint32_t num_ports, uint32_t blocks, uint64_t now);
+void roce_cc_destroy(struct roce_cc_engine *e);
+bool roce_cc_enabled(const struct roce *r, uint32_t port);
+/** A packet of the QP came with CE. */
+void roce_cc_marked(struct roce *r, struct roce_qp *qp, uint16_t pkey);
+/** A CNP came for the QP. */
+void roce_cc_notified(struct roce *r, struct roce_qp *qp);
+/** Of a QP that is `paced`; false: its turn comes by itself. */
+bool roce_cc_may_send(struct roce *r, struct roce_qp *qp);
+/** So many bytes of it leave. */
+void roce_cc_sent(struct roce *r, struct roce_qp *qp, uint32_t bytes);
+/** It goes at line rate; its block is free. */
+void roce_cc_drop(struct roce *r, struct roce_qp *qp);
+/** With cc_used != 0 only. */
+unsigned int roce_cc_timers(struct roce *r);
+uint64_t roce_cc_next(const struct roce *r);
+void roce_cc_get_info(const struct roce_qp *qp, struct roce_qp_info *info);
 
 /* roce_timer.c */
 void roce_timer_set(struct roce *r, struct roce_qp *qp, enum roce_timer t, uint64_t when);

@@ -250,6 +250,7 @@ qp_quiet(struct roce *r, struct roce_qp *qp)
 	roce_neigh_unlink(r, qp);
 	roce_local_abort(r, qp);
 	wheel_cancel(&r->wheel, &qp->timer);
+	roce_cc_drop(r, qp);
 	memset(qp->due, 0, sizeof(qp->due));
 	qp_drop_packets(r, qp);
 	qp->say = ROCE_SAY_NOTHING;
@@ -400,7 +401,7 @@ modify_check(const struct roce *r, const struct roce_qp *qp, const struct verbs_
 /* ---- modify: effects ---------- */
 
 static void
-modify_path(struct roce_qp *qp)
+modify_path(const struct roce *r, struct roce_qp *qp)
 {
 	const struct verbs_av *av = &qp->cold->av;
 	struct net_path_params prm = {
@@ -410,10 +411,14 @@ modify_path(struct roce_qp *qp)
 		.vlan_tci = av->vlan == 0xffff ? NET_VLAN_NONE : net_vlan_tci(av->vlan, av->sl),
 		.sport = net_udp_sport_hash(av->flow_label, qp->v.qpn, qp->dest_qpn),
 		.flow_label = av->flow_label,
-		.tclass = av->tclass & 0xfc, /* ECN 00 (A17 CA17-5) */
+		.tclass = av->tclass & 0xfc,
 		.hop_limit = av->hop_limit,
 	};
 
+	/* ECN 00 without congestion management (A17 CA17-5) */
+	qp->ect = r && roce_cc_enabled(r, av->port);
+	if (qp->ect)
+		prm.tclass |= ROCE_ECN_ECT0;
 	memcpy(prm.smac.addr_bytes, av->smac, sizeof(av->smac));
 	net_path_init(&qp->path, &prm);
 	qp->port = av->port;
@@ -493,7 +498,7 @@ modify_apply(const struct roce *r, struct roce_qp *qp, const struct verbs_qp_att
 	if (mask & VERBS_QP_AV)
 		qp->cold->av = a->av;
 	if (mask & (VERBS_QP_AV | VERBS_QP_DEST_QPN))
-		modify_path(qp);
+		modify_path(r, qp);
 	if (mask & VERBS_QP_PATH_MTU)
 		modify_limits(r, qp);
 	if (mask & (VERBS_QP_PATH_MTU | VERBS_QP_MAX_QP_RD_ATOMIC))
@@ -640,4 +645,5 @@ roce_qp_get_info(const struct verbs_qp *v, struct roce_qp_info *info)
 		.rnrs_sent = qp->cold->rnrs_sent,
 		.rnrs_rcvd = qp->cold->rnrs_rcvd,
 	};
+	roce_cc_get_info(qp, info);
 }

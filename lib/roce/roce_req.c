@@ -383,7 +383,10 @@ req_sent(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, uint32_t psn
 			qp->rtt_psn = last;
 		}
 	}
-	qp->v.deficit -= (int32_t)((roce_wqe_has_response(wqe) ? 0 : len) + ROCE_PKT_COST);
+	len = (roce_wqe_has_response(wqe) ? 0 : len) + ROCE_PKT_COST;
+	qp->v.deficit -= (int32_t)len;
+	if (unlikely(qp->paced))
+		roce_cc_sent(r, qp, len);
 	roce_timer_sent(r, qp);
 }
 
@@ -517,6 +520,8 @@ roce_req_run(struct roce *r, struct roce_qp *qp)
 				return next;
 			}
 		}
+		if (unlikely(qp->paced) && !roce_cc_may_send(r, qp))
+			return VERBS_RUN_WAIT; /* and no progress need wake it */
 		if (!roce_tx_ready(r, qp))
 			return req_result(r, qp, ROCE_TX_FULL);
 		res = qp->resend ? req_resend(r, qp) : req_packet(r, qp);

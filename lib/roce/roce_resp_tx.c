@@ -161,6 +161,15 @@ read_gather(struct roce *r, struct roce_qp *qp, struct roce_res *e, uint32_t off
 	return verbs_gather_ref(r->w, &qp->v, &ref, e->rkey, 0, len, out->payload, crc);
 }
 
+static void
+resp_read_sent(struct roce *r, struct roce_qp *qp, struct roce_res *e, uint32_t len)
+{
+	qp->v.deficit -= (int32_t)(len + ROCE_PKT_COST);
+	if (unlikely(qp->paced))
+		roce_cc_sent(r, qp, len + ROCE_PKT_COST);
+	res_advance(qp, e);
+}
+
 static enum roce_tx_result
 resp_read_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 {
@@ -182,8 +191,7 @@ resp_read_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 		break;
 	case VERBS_PENDING:
 		roce_tx_park(qp, &out, psn, true);
-		qp->v.deficit -= (int32_t)len + 64;
-		res_advance(qp, e);
+		resp_read_sent(r, qp, e, len);
 		return ROCE_TX_PARKED;
 	case VERBS_AGAIN:
 		roce_tx_cancel(r, &out);
@@ -193,8 +201,7 @@ resp_read_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 		resp_refuse(r, qp, e, psn);
 		return ROCE_TX_ERROR;
 	}
-	qp->v.deficit -= (int32_t)len + 64;
-	res_advance(qp, e);
+	resp_read_sent(r, qp, e, len);
 	return ROCE_TX_SENT;
 }
 
@@ -291,6 +298,8 @@ resp_packet(struct roce *r, struct roce_qp *qp, struct roce_res *e)
 		return ROCE_TX_FULL;
 	if (e->type == ROCE_RES_ATOMIC)
 		return resp_atomic_packet(r, qp, e);
+	if (unlikely(qp->paced) && !roce_cc_may_send(r, qp))
+		return ROCE_TX_WAIT;
 	return resp_read_packet(r, qp, e);
 }
 

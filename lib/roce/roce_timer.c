@@ -114,11 +114,18 @@ roce_timers(struct roce *r, uint64_t now)
 		}
 		timer_expired(r, (struct roce_qp *)((char *)e - offsetof(struct roce_qp, timer)));
 	}
+	if (unlikely(r->cc_used != 0))
+		n += roce_cc_timers(r);
 	return n;
 }
 
 uint64_t
 roce_next_deadline(const struct roce *r)
 {
-	return wheel_next(&r->wheel);
+	uint64_t due = wheel_next(&r->wheel), cc;
+
+	if (likely(r->cc_used == 0))
+		return due;
+	cc = roce_cc_next(r);
+	return due < cc ? due : cc;
 }

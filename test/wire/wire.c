@@ -268,7 +268,7 @@ wire_connect(struct wire *w, const struct wire_params *p)
 		.min_rnr_timer = p->min_rnr_timer, .max_rd_atomic = rd,
 		.max_dest_rd_atomic = p->dest_rd_atomic ? p->dest_rd_atomic : 4,
 		.av = {.vlan = 0xffff, .neigh = w->neigh, .hop_limit = 64,
-		       .flow_label = p->flow_label},
+		       .flow_label = p->flow_label, .tclass = p->tclass},
 	};
 
 	memcpy(a.av.sgid, w->us.b, 16);
@@ -327,6 +327,8 @@ wire_engine(struct wire *w, const struct wire_params *p)
 
 	w->r = roce_create(&cfg, w->now);
 	ck_assert_ptr_nonnull(w->r);
+	if (p->cc)
+		roce_cc_set(w->r, 0, &roce_cc_defaults);
 }
 
 struct wire *
@@ -496,7 +498,8 @@ void
 wire_pkt_only(struct wire *w, struct roce_pkt p, const void *payload, uint32_t len)
 {
 	struct net_path_params prm = {.src = w->peer, .dst = w->us, .smac = mac_peer,
-				      .vlan_tci = NET_VLAN_NONE, .sport = 0xd000};
+				      .vlan_tci = NET_VLAN_NONE, .sport = 0xd000,
+				      .tclass = w->rx_tclass};
 	struct net_path path;
 	uint8_t frame[8192], body[6144], *at;
 	size_t n;
@@ -561,7 +564,7 @@ wire_sent(struct wire *w, struct roce_pkt *p)
 				  (size_t)(np.payload_off - np.l3_off) + np.payload_len));
 	ck_assert_int_eq(roce_parse(rte_pktmbuf_mtod_offset(m, void *, np.payload_off),
 				    np.payload_len - ROCE_ICRC_LEN, p), ROCE_OK);
-	ck_assert(p->migreq);
+	ck_assert(p->migreq == (p->opcode != ROCE_CNP));
 	ck_assert_uint_eq(p->pkey, ROCE_PKEY_DEFAULT);
 	return true;
 }

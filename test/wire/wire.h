@@ -49,6 +49,8 @@ struct wire_params {
 	const char *us, *peer; /* addresses */
 	bool strict, go_back_n, credits; /* credits: an RQ of its own, else the SRQ's code 31 */
 	bool stop_at_rtr;
+	bool cc; /* congestion management, of the defaults */
+	uint8_t tclass;
 };
 
 struct wire {
@@ -94,6 +96,7 @@ struct wire {
 	uint32_t ah; /* of the peer */
 	struct rte_mbuf *loop[WIRE_LOOP]; /* handed to our own worker, by the engine */
 	unsigned int num_loop;
+	uint8_t rx_tclass; /* of the packets that come */
 	struct wire_params params;
 };
 
