@@ -34,10 +34,11 @@ print_help(void)
 	       "  -V, --version         version of this program\n\n"
 	       "Commands:\n"
 	       "  show KIND             devices, ports, contexts, pds, mrs, cqs, qps, counters,\n"
-	       "                        memory, neighbours, routes, workers\n"
+	       "                        memory, neighbours, routes, workers, cc, cc-qps\n"
 	       "  ping                  whether it is well, and the latency of its workers\n"
 	       "  addr add|del PORT ADDRESS/LEN[@VLAN]\n"
 	       "  route add PORT PREFIX|default [GATEWAY]\n"
+	       "  cc PORT NAME=VALUE... congestion management, as cc=off cc-min-rate=200\n"
 	       "  log [TYPE:]LEVEL      as info or lib.roce:debug\n"
 	       "  reload                read addresses and routes of its file again\n"
 	       "  version               of the daemon\n"
@@ -212,6 +213,28 @@ cmd_route(int argc, char **argv)
 }
 
 static int
+cmd_cc(int argc, char **argv)
+{
+	json_t *set = json_object();
+
+	for (int i = 1; i < argc; i++) {
+		char *value = strchr(argv[i], '=');
+
+		if (value != NULL) {
+			*value++ = '\0';
+			json_object_set_new(set, argv[i], json_string(value));
+		} else {
+			argc = 0;
+		}
+	}
+	if (argc < 2) {
+		json_decref(set);
+		return usage("write as: cc PORT NAME=VALUE...; show cc has the names");
+	}
+	return simple(json_pack("{s:s, s:s, s:o}", "cmd", "cc", "port", argv[0], "set", set), NULL);
+}
+
+static int
 cmd_log(int argc, char **argv)
 {
 	if (argc != 1)
@@ -225,7 +248,8 @@ static const struct command {
 	bool may_watch;
 } commands[] = {
 	{"show", cmd_show, true},     {"ping", cmd_ping, true},	  {"addr", cmd_addr, false},
-	{"route", cmd_route, false},  {"log", cmd_log, false},	  {"reload", cmd_plain, false},
+	{"route", cmd_route, false},  {"log", cmd_log, false},	  {"cc", cmd_cc, false},
+	{"reload", cmd_plain, false},
 	{"version", cmd_plain, true}, {"shutdown", cmd_plain, false},
 };
 

@@ -71,6 +71,12 @@ change_port(struct rnicd *r, uint32_t port, const struct rnicd_port_conf *have,
 			failed = rnicd_fail(err, "port '%s': route %s: %s", want->name, t->prefix,
 					    strerror(-rc));
 	}
+	for (uint32_t i = 0; i < want->num_cc; i++) {
+		rc = worker_port_cc_set(r->dev, port, want->cc[i].name, want->cc[i].value);
+		if (rc < 0)
+			failed = rnicd_fail(err, "port '%s': %s: %s", want->name, want->cc[i].name,
+					    strerror(-rc));
+	}
 	for (uint32_t i = 0; i < have->num_routes; i++)
 		if (!has_route(want, &have->route[i]))
 			RNICD_LOG(WARNING, "port '%s': route %s stays until the next start",

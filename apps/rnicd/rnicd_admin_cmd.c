@@ -278,6 +278,35 @@ cmd_route(struct rnicd *r, struct rnicd_admin_conn *conn, const json_t *request)
 	return result(worker_route_add(r->dev, (uint32_t)i, prefix, gw), prefix);
 }
 
+/* All of them are looked at before the first is set. */
+static json_t *
+cmd_cc(struct rnicd *r, struct rnicd_admin_conn *conn, const json_t *request)
+{
+	const char *port = text_of(request, "port");
+	json_t *set = json_object_get(request, "set"), *v;
+	struct rnicd_error err;
+	struct rnicd_cc cc;
+	const char *name;
+	int i;
+
+	(void)conn;
+	if (port == NULL || !json_is_object(set))
+		return rnicd_admin_error("cc: port is text, set an object of texts");
+	i = rnicd_port_find(r, port, &err);
+	if (i < 0)
+		return rnicd_admin_error("cc: %s", err.text);
+	json_object_foreach(set, name, v)
+		if (!json_is_string(v) ||
+		    rnicd_cc_parse(&cc, name, json_string_value(v), &err) < 0)
+			return rnicd_admin_error("cc: %s", json_is_string(v) ? err.text
+							: "a value is text, as \"on\"");
+	json_object_foreach(set, name, v) {
+		rnicd_cc_parse(&cc, name, json_string_value(v), &err);
+		worker_port_cc_set(r->dev, (uint32_t)i, cc.name, cc.value);
+	}
+	return ok();
+}
+
 static json_t *
 cmd_log(struct rnicd *r, struct rnicd_admin_conn *conn, const json_t *request)
 {
@@ -325,7 +354,7 @@ static const struct command {
 	json_t *(*run)(struct rnicd *r, struct rnicd_admin_conn *conn, const json_t *request);
 } commands[] = {
 	{"show", cmd_show},	  {"kinds", cmd_kinds},	  {"ping", cmd_ping},
-	{"addr", cmd_addr},	  {"route", cmd_route},	  {"log", cmd_log},
+	{"addr", cmd_addr},	  {"route", cmd_route},	  {"log", cmd_log},	{"cc", cmd_cc},
 	{"reload", cmd_reload},	  {"version", cmd_version}, {"shutdown", cmd_shutdown},
 };
 

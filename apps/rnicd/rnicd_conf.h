@@ -15,6 +15,7 @@
 #define RNICD_MAX_ADDRS 16
 #define RNICD_MAX_ROUTES 16
 #define RNICD_MAX_WORKERS 32
+#define RNICD_MAX_CC 16
 #define RNICD_MAX_LOG_LEVELS 8
 
 /** A sentence for the user. Filled in by whatever fails. */
@@ -36,6 +37,12 @@ struct rnicd_addr {
 struct rnicd_route {
 	char prefix[64];  /* "10.0.0.0/8" or "default" */
 	char gateway[64]; /* "": on the link */
+};
+
+/** A parameter of congestion management. */
+struct rnicd_cc {
+	char name[32];
+	uint64_t value;
 };
 
 enum rnicd_port_kind {
@@ -63,6 +70,8 @@ struct rnicd_port_conf {
 	uint32_t num_addrs;
 	struct rnicd_route route[RNICD_MAX_ROUTES];
 	uint32_t num_routes;
+	struct rnicd_cc cc[RNICD_MAX_CC];
+	uint32_t num_cc;
 };
 
 enum rnicd_tri { RNICD_AUTO, RNICD_YES, RNICD_NO };
@@ -122,6 +131,9 @@ void rnicd_port_init(struct rnicd_port_conf *p);
 const char *rnicd_port_kind_name(enum rnicd_port_kind kind);
 /** "192.0.2.1/24" or "192.0.2.1/24@100". @return 0 or -1. */
 int rnicd_addr_parse(struct rnicd_addr *a, const char *text, struct rnicd_error *err);
+/** A parameter of congestion management: "on", "off" or a number. @return 0 or -1. */
+int rnicd_cc_parse(struct rnicd_cc *cc, const char *name, const char *value,
+		   struct rnicd_error *err);
 /** @return the bit of the offload with that name, or 0. */
 uint64_t rnicd_offload_bit(const char *name, struct rnicd_error *err);
 /** "4K", "2G": bytes. @return 0 or -1. */

@@ -4,11 +4,13 @@
  * same keys. A key that is not ours goes to DPDK's driver as it stands.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rnicd_conf.h"
+#include "worker.h"
 
 static const char *const kinds[RNICD_PORT_KINDS] = {
 	[RNICD_PORT_LOOP] = "loop",
@@ -161,6 +163,38 @@ add_devarg(struct rnicd_port_conf *p, const char *key, const char *v, struct rni
 	return 0;
 }
 
+int
+rnicd_cc_parse(struct rnicd_cc *cc, const char *name, const char *value, struct rnicd_error *err)
+{
+	memset(cc, 0, sizeof(*cc));
+	if (strlen(name) >= sizeof(cc->name) || worker_cc_check(name, 0) == -ENOENT)
+		return rnicd_fail(err, "congestion management knows no '%.40s'; `rnicctl show cc` "
+				  "names what there is", name);
+	strcpy(cc->name, name);
+	if (strcmp(value, "on") == 0)
+		cc->value = 1;
+	else if (strcmp(value, "off") != 0 &&
+		 rnicd_number_parse(&cc->value, value, 0, UINT32_MAX, err) < 0)
+		return -1;
+	if (worker_cc_check(name, cc->value) < 0)
+		return rnicd_fail(err, "%s = %.20s: out of range", name, value);
+	return 0;
+}
+
+static int
+set_cc(struct rnicd_port_conf *p, const char *name, const char *v, struct rnicd_error *err)
+{
+	struct rnicd_cc cc;
+
+	if (rnicd_cc_parse(&cc, name, v, err) < 0)
+		return -1;
+	if (p->num_cc == RNICD_MAX_CC)
+		return rnicd_fail(err, "more than %d parameters of congestion management",
+				  RNICD_MAX_CC);
+	p->cc[p->num_cc++] = cc;
+	return 0;
+}
+
 static int
 set_device(struct rnicd_port_conf *p, const char *v, struct rnicd_error *err)
 {
@@ -219,9 +253,11 @@ rnicd_port_set(struct rnicd_port_conf *p, const char *key, const char *value,
 		return set_u16(&p->rx_desc, value, 32, 32768, err);
 	if (strcmp(key, "tx-desc") == 0)
 		return set_u16(&p->tx_desc, value, 32, 32768, err);
+	if (strcmp(key, "cc") == 0 || strncmp(key, "cc-", 3) == 0)
+		return set_cc(p, key, value, err);
 	if (p->kind == RNICD_PORT_LOOP || p->kind == RNICD_PORT_ETHDEV)
 		return rnicd_fail(err, "a port knows no '%s'; it knows name, ip, gw, route, mtu, "
-				  "vlan, no-offload, rx-desc and tx-desc", key);
+				  "vlan, no-offload, rx-desc, tx-desc, cc and cc-*", key);
 	return add_devarg(p, key, value, err);
 }
 

@@ -176,8 +176,6 @@ struct roce_qp {
 	struct rte_mbuf *parked;
 	uint32_t parked_psn;
 	bool parked_response, parked_ready;
-	bool ect;   /* congestion management is on: packets say so, marks are answered */
-	bool paced; /* its rate is limited: roce_cc_may_send() */
 
 	/* Responder. */
 	uint8_t say; /* enum roce_say */
@@ -202,6 +200,8 @@ struct roce_qp {
 	uint32_t res_pending; /* how many are pending */
 	uint32_t rx_held;
 	uint8_t resp_burst; /* responses since requests had a turn, up to ROCE_RESP_BURST */
+	bool ect;   /* congestion management is on: packets say so, marks are answered */
+	bool paced; /* its rate is limited: roce_cc_may_send() */
 	struct roce_qp *ack_next, *neigh_next;
 	struct roce_pktq behind_hole; /* requests, in PSN order */
 	struct roce_pktq early;	      /* responses behind a hole, in PSN order */

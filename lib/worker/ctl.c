@@ -572,6 +572,7 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 		return NULL;
 	}
 	ctl_mcast_start(d);
+	ctl_cc_init(d);
 	return d;
 }
 

@@ -392,6 +392,7 @@ link_poll(struct worker_device *d, uint32_t port)
 	if (p->ifindex != 0 || !pmd_port_poll_link(p->pmd, &up))
 		return;
 	port_info(p);
+	ctl_cc_push(d, port);
 	p->up = up;
 	port_view(d, port);
 	if (was != up)
@@ -516,6 +517,8 @@ ctl_net_tick(struct worker_device *d, uint64_t now)
 		net_groups_tick(d->port[i].groups, now);
 		if (now >= d->link_due)
 			link_poll(d, i);
+		if (d->port[i].cc_late)
+			ctl_cc_push(d, i);
 	}
 	if (now >= d->link_due)
 		d->link_due = now + LINK_POLL_NS;

@@ -770,6 +770,8 @@ struct ctl_port {
 	uint8_t mac[6];
 	uint16_t mtu, max_mtu; /* of the interface now; as the port was opened */
 	uint32_t mbps;
+	struct roce_cc_params cc; /* as it was set */
+	bool cc_late; /* workers are still to be told */
 };
 
 int ctl_net_init(struct worker_device *d, const char **why);
@@ -806,6 +808,13 @@ int ctl_gsi_send(struct worker_device *d, uint32_t worker, const struct verbs_av
  * of the received one, turned round. For answers that are to leave no state behind.
  */
 int ctl_gsi_reply(struct worker_device *d, const struct roce_mad *to, const uint8_t *mad);
+
+/* ---- congestion management (ctl_cc.c) ---------- */
+
+/** Congestion management as it is set, and the link's speed, to all workers. */
+void ctl_cc_push(struct worker_device *d, uint32_t port);
+/** The defaults, on every port. */
+void ctl_cc_init(struct worker_device *d);
 
 /* ---- operations, by file ---------- */
 

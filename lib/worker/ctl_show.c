@@ -271,6 +271,50 @@ show_ports(struct show *s)
 	}
 }
 
+/* What is set of congestion management, as rnicctl sets it. */
+static void
+show_cc(struct show *s)
+{
+	for (uint32_t i = 0; i < s->d->sh.num_ports; i++) {
+		const struct ctl_port *p = &s->d->port[i];
+
+		if (!show_begin(s))
+			continue;
+		num(s, "port", i + 1);
+		str(s, "name", p->netdev);
+		num(s, "link_mbps", p->mbps);
+		for (unsigned int k = 0; k < ROCE_CC_NUM_PARAMS; k++)
+			num(s, roce_cc_desc[k].name, roce_cc_param(&p->cc, k));
+		end(s);
+	}
+}
+
+/* A QP without a rate goes at that of the line. */
+static void
+fill_cc_qp(struct show *s, struct ctl_obj *o)
+{
+	const struct ctl_qp *qp = (const struct ctl_qp *)o;
+	struct net_ip peer = net_ip_from_bytes(qp->attr.av.dgid.raw);
+	char text[NET_IP_TEXT];
+	struct roce_qp_info info;
+
+	num(s, "qpn", ctl_obj_handle(o));
+	str(s, "state", verbs_qp_state_name(ctl_qp_state(qp)));
+	if (!qp->bound)
+		return;
+	roce_qp_get_info(qp->vqp, &info); /* as fill_qp() */
+	str(s, "peer", net_ip_format(&peer, text));
+	num(s, "ecn_marked", info.ecn_marked);
+	num(s, "cnps_sent", info.cnps_sent);
+	num(s, "cnps_rcvd", info.cnps_rcvd);
+	if (info.rate_kbps == 0)
+		return;
+	num(s, "rate_kbps", info.rate_kbps);
+	num(s, "target_kbps", info.target_kbps);
+	num(s, "alpha_ppm", info.alpha_ppm);
+	num(s, "increases", info.increases);
+}
+
 static void
 show_memory(struct show *s)
 {
@@ -368,6 +412,10 @@ worker_show(struct worker_device *d, const char *kind, uint32_t skip, uint32_t m
 		show_neighbours(&s);
 	else if (strcmp(kind, "routes") == 0)
 		show_routes(&s);
+	else if (strcmp(kind, "cc") == 0)
+		show_cc(&s);
+	else if (strcmp(kind, "cc-qps") == 0)
+		show_objects(&s, CTL_QP, fill_cc_qp);
 	else
 		return -ENOENT;
 	return (int)s.given;

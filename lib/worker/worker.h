@@ -56,6 +56,15 @@ int worker_port_addr_del(struct worker_device *d, uint32_t port, const char *add
 int worker_route_add(struct worker_device *d, uint32_t port, const char *prefix,
 		     const char *gateway);
 
+/**
+ * Set a parameter of a port's congestion management by its name, as "cc-min-rate". "cc" (0 or 1)
+ * counts for connections made later, all others at once. @return 0, -ENODEV, -ENOENT (no such
+ * name), -ERANGE.
+ */
+int worker_port_cc_set(struct worker_device *d, uint32_t port, const char *name, uint64_t value);
+/** Whether that could be set. @return 0, -ENOENT, -ERANGE. */
+int worker_cc_check(const char *name, uint64_t value);
+
 /* ---- workers ---------- */
 
 struct worker *worker_get(struct worker_device *d, uint32_t index);
@@ -91,7 +100,8 @@ int worker_ping(struct worker_device *d, uint32_t worker, void (*done)(void *arg
 
 /**
  * Walk objects of a kind ("contexts", "pds", "mrs", "cqs", "qps", "srqs", "ports", "workers",
- * "counters", "memory", "neighbours", "routes"), from the `skip`th, at most `max`. Each is
+ * "counters", "memory", "neighbours", "routes", "cc", "cc-qps"), from the `skip`th, at most
+ * `max`. Each is
  * given as name/value pairs through emit(); begin and end mark an object. Control thread.
  * @return objects given, or -ENOENT for an unknown kind.
  */

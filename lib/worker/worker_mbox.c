@@ -486,6 +486,11 @@ handle(struct worker *w, struct worker_msg *m)
 	case WORKER_MSG_IO_DONE:
 		io_done(w, m);
 		return;
+	case WORKER_MSG_CC:
+		roce_cc_set(w->roce, m->cc.port, &m->cc.params);
+		if (m->done != NULL)
+			m->done(m);
+		return;
 	case WORKER_MSG_STOP:
 		atomic_store_explicit(&w->stop, true, memory_order_relaxed);
 		if (m->done != NULL)

@@ -14,6 +14,7 @@
 #include "ring_abi.h"
 #include "ring_bell.h"
 #include "ring_channel.h"
+#include "roce_cc.h"
 #include "verbs.h"
 
 struct roce_ah;
@@ -38,6 +39,7 @@ enum worker_msg_type {
 	WORKER_MSG_QUIESCE,	/* answered after the next quiescent point */
 	/* control -> worker, not answered */
 	WORKER_MSG_TX,		/* send this finished packet */
+	WORKER_MSG_CC,		/* congestion management of a port */
 	WORKER_MSG_STOP,
 	/* copier -> worker */
 	WORKER_MSG_IO_DONE,
@@ -93,6 +95,10 @@ struct worker_msg {
 			enum verbs_event event;
 			void *obj;
 		} event;
+		struct {
+			uint32_t port;
+			struct roce_cc_params params;
+		} cc;
 		struct verbs_io *io;
 		struct verbs_cq *notify;
 	};

@@ -5,7 +5,7 @@
 static const char *const kinds[] = {
 	"contexts", "pds",     "mrs",	    "cqs",    "qps",	    "srqs",
 	"ports",    "workers", "counters", "memory", "neighbours", "routes",
-	NULL,
+	"cc",	    "cc-qps",  NULL,
 };
 
 const char *const *

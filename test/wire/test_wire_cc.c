@@ -45,7 +45,7 @@ cnp_as(struct wire *w, uint32_t qpn, const char *from, uint8_t fill, uint32_t le
 				      .smac = {{0x52, 0x54, 0, 0, 0, 3}}, .tclass = 0xc2};
 	const struct rte_ether_addr us = {{0x52, 0x54, 0, 0, 0, 2}};
 	struct net_path path;
-	uint8_t frame[256], *bth;
+	uint8_t frame[512], *bth;
 
 	if (from)
 		ck_assert_int_eq(net_ip_parse(from, &prm.src), 0);
