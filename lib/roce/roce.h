@@ -75,6 +75,7 @@ struct roce_qpn_table;
 	X(GHOST_ACK, "ghost_response", "responses to nothing outstanding")                 \
 	X(BAD_RESPONSE, "bad_response", "responses that do not fit the request")           \
 	X(TIMEOUT, "local_ack_timeout", "response timers that expired")                    \
+	X(PROBE, "probe", "packets sent again since nothing came, before the time-out")    \
 	X(RETRANSMIT, "retransmit", "packets sent again")                                  \
 	X(RETRY_EXCEEDED, "retry_exceeded", "QPs that gave up on retries")                 \
 	X(RNR_RETRY_EXCEEDED, "rnr_retry_exceeded", "QPs that gave up on a peer not ready") \

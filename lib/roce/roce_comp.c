@@ -183,8 +183,10 @@ comp_ack(struct roce *r, struct roce_qp *qp, uint32_t psn)
 	comp_remember_ack(qp, upto);
 	got = comp_ack_before(r, qp, upto);
 	comp_progress(r, qp, old);
+	if (unlikely(qp->recovering) && qp->una != old)
+		roce_recovery_acked(r, qp);
 	if (unlikely(got == COMP_NO_ANSWER) && qp->v.state != RING_QPS_ERR)
-		roce_recovery_missing(r, qp, upto);
+		roce_recovery_missing(r, qp, upto, false);
 }
 
 void
@@ -272,7 +274,7 @@ comp_nak(struct roce *r, struct roce_rx *rx)
 	if (unlikely(got == COMP_MORE))
 		return comp_later(r, rx);
 	if (got == COMP_NO_ANSWER) /* before it */
-		roce_recovery_missing(r, qp, p->psn);
+		roce_recovery_missing(r, qp, p->psn, false);
 	else
 		comp_nak_here(r, qp, p);
 	return ROCE_RX_FREE;
@@ -407,7 +409,7 @@ comp_early(struct roce *r, struct roce_rx *rx, const struct verbs_wqe *wqe)
 
 	roce_count(r, kept ? ROCE_C_OOO_KEPT : ROCE_C_OOO_DROPPED);
 	comp_remember_ack(qp, wqe->first_psn); /* the SENDs and WRITEs before it: 9.7.5.1.2 */
-	roce_recovery_missing(r, qp, rx->p.psn);
+	roce_recovery_missing(r, qp, rx->p.psn, kept);
 	return kept ? ROCE_RX_KEPT : ROCE_RX_FREE;
 }
 
@@ -441,7 +443,7 @@ roce_comp_drain(struct roce *r, struct roce_qp *qp)
 		struct roce_rx rx;
 
 		if (psn_after(psn, qp->una)) {
-			roce_recovery_missing(r, qp, psn);
+			roce_recovery_missing(r, qp, psn, true);
 			return;
 		}
 		roce_hold_pop(r, qp, &qp->early, &rx);

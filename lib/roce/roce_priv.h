@@ -35,6 +35,7 @@
 #define ROCE_ACK_EVERY 32	       /* packets without AckReq, at most */
 #define ROCE_RESP_BURST 32	       /* responses before requests have a turn */
 #define ROCE_PKT_COST 64u /* bytes that a packet counts for beside its payload */
+#define ROCE_KEPT_MOST 448u /* packets behind a hole that a peer of ours surely keeps */
 #define ROCE_PSN_WINDOW ((1u << 23) - 1) /* PSNs outstanding: they must stay comparable */
 #define ROCE_FLUSH_CQES 64	       /* completions of one turn in ERR */
 #define ROCE_REAP 256u		       /* default of max_reap */
@@ -222,6 +223,9 @@ static_assert(sizeof(struct roce_qp) <= 768, "budget of an idle QP");
 struct roce_qp_cold {
 	uint32_t rec_end; /* recovery ends when this is acknowledged */
 	uint32_t sel_psn, sel_end;
+	uint32_t asked_end; /* responses before it have come or been asked for again */
+	uint32_t rec_window; /* bytes: that may be in flight while a hole is filled */
+	bool probed; /* una was sent again unasked */
 	uint32_t rnr_psn;
 	uint32_t flush_to; /* of sq_flush, out of SQE: the send queue's tail then */
 	uint32_t xrc_srqn; /* of the message that is received, as the next */
@@ -571,11 +575,16 @@ enum roce_rx_result roce_comp_placed(struct roce *r, struct roce_rx *rx, int sta
 
 /* roce_recovery.c */
 void roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn);
-/** A response came whose predecessors, from una on, did not. */
-void roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto);
+/** Responses from una to before `upto` did not come; kept: that of `upto` did and stays here. */
+void roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto, bool kept);
 void roce_recovery_progress(struct roce *r, struct roce_qp *qp, uint32_t old_una);
 void roce_recovery_timeout(struct roce *r, struct roce_qp *qp);
-void roce_recovery_probe(struct roce *r, struct roce_qp *qp);
+/** late: ns since it was due. */
+void roce_recovery_probe(struct roce *r, struct roce_qp *qp, uint64_t late);
+/** When to look whether the tail is lost: ns, from the last progress; 0: nothing is known. */
+uint64_t roce_recovery_tail(const struct roce_qp *qp);
+/** An ACK has moved una while a hole is being filled. */
+void roce_recovery_acked(struct roce *r, struct roce_qp *qp);
 void roce_recovery_go_back(struct roce *r, struct roce_qp *qp, uint32_t psn);
 
 /* roce_resp.c */

@@ -18,13 +18,26 @@
  * READ responses and atomic results are the same seen from the other side: a response behind a
  * hole is kept, and the missing part of that READ is asked for, once.
  *
- * A round of retries is counted once, however many NAKs name its hole (C-68).
+ * While a hole is filled, another window may be sent each time that a hole shows: what was in
+ * flight before has left the network. So a loss costs no pause, and the rate stays what it was.
+ *
+ * Nobody may be left to name a hole: the newest packets are lost, or the NAK is. When nothing has
+ * come for a time in which it should have, una is sent again (the PROBE timer without a hole). An
+ * ACK that stops right behind a probe says that the peer has nothing more: all is sent again.
+ *
+ * A round of retries is counted once, however many NAKs name its hole (C-68). Probes use none.
  */
 #include "roce_priv.h"
 
 #define PROBE_MIN_NS UINT64_C(20000)
 #define PROBE_DEFAULT_NS UINT64_C(1000000)
 #define PROBE_MAX_SHIFT 6
+/* Without a hole: not sooner, since a peer may have other work, and a wheel has its price. */
+#define TAIL_MIN_NS UINT64_C(200000)
+#define TAIL_FEW_NS UINT64_C(4000000) /* of few packets, or where a READ is to be asked for again */
+#define TAIL_FEW 8u
+#define TAIL_MAX_NS UINT64_C(50000000)
+#define LATE_NS UINT64_C(100000) /* who looks that late has been away: what came is still unread */
 #define HOLES_IN_A_ROW 3
 
 /** @return false: the retries are used up, and the QP with them. */
@@ -57,13 +70,30 @@ probe_delay(const struct roce_qp *qp)
 }
 
 static void
-recovery_begin(struct roce *r, struct roce_qp *qp, uint32_t psn)
+recovery_set(struct roce_qp *qp, uint32_t psn, bool probed)
 {
 	qp->recovering = true;
 	qp->nak_psn = psn;
 	qp->cold->rec_end = qp->snd_max;
-	qp->probes = 0;
+	qp->cold->rec_window = 0;
+	qp->cold->asked_end = qp->una;
+	qp->cold->probed = probed;
 	qp->rtt_at = 0;
+}
+
+/** The peer or we keep what is behind the hole: another window may follow it. */
+static void
+recovery_widen(struct roce_qp *qp)
+{
+	qp->cold->rec_window = qp->inflight + psn_sub(qp->snd_max, qp->una) * ROCE_PKT_COST +
+			       qp->max_inflight;
+}
+
+static void
+recovery_begin(struct roce *r, struct roce_qp *qp, uint32_t psn)
+{
+	recovery_set(qp, psn, false);
+	qp->probes = 0;
 	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
 	roce_timer_progress(r, qp);
 }
@@ -73,6 +103,7 @@ recovery_end(struct roce_qp *qp)
 {
 	qp->recovering = false;
 	qp->hole_steps = 0;
+	qp->probes = 0;
 	roce_timer_stop(qp, ROCE_T_PROBE);
 }
 
@@ -114,8 +145,28 @@ recovery_asked(const struct roce_qp *qp, uint32_t psn)
 
 	if (!qp->recovering)
 		return false;
-	return psn == qp->nak_psn ||
+	return psn == qp->nak_psn || psn_before(psn, cold->asked_end) ||
 	       psn_sub(psn, cold->sel_psn) <= psn_sub(cold->sel_end, cold->sel_psn);
+}
+
+/**
+ * A response has come behind a hole that was asked for. What is missing between the two is a hole
+ * of its own, which is asked for at once, not when its turn comes.
+ */
+static void
+recovery_ask_next(struct roce *r, struct roce_qp *qp, uint32_t psn, bool kept)
+{
+	struct roce_qp_cold *cold = qp->cold;
+
+	if (r->cfg.go_back_n || psn_before(psn, cold->asked_end) ||
+	    psn_before(qp->req_psn, qp->snd_max))
+		return;
+	if (psn != cold->asked_end) {
+		if (qp->resend)
+			return; /* with the next that comes, both */
+		recovery_send_alone(r, qp, cold->asked_end, psn_sub(psn, 1));
+	}
+	cold->asked_end = psn_add(psn, kept);
 }
 
 void
@@ -135,6 +186,8 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 		qp->hole_steps = 0;
 		roce_recovery_go_back(r, qp, psn);
 	} else {
+		if (qp->keeps == ROCE_KEEPS_YES)
+			recovery_widen(qp);
 		/* A READ whole: the peer has not seen it, and takes as many PSNs as it says. */
 		wqe = roce_wqe_find(qp, psn);
 		recovery_send_alone(r, qp, psn,
@@ -143,18 +196,23 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 }
 
 void
-roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto)
+roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto, bool kept)
 {
-	if (recovery_asked(qp, qp->una))
+	if (recovery_asked(qp, qp->una)) {
+		recovery_ask_next(r, qp, upto, kept);
 		return;
+	}
 	roce_count(r, ROCE_C_IMPLIED_NAK);
 	if (!recovery_charge_hole(r, qp))
 		return;
 	recovery_begin(r, qp, qp->una);
-	if (r->cfg.go_back_n)
+	if (r->cfg.go_back_n) {
 		roce_recovery_go_back(r, qp, qp->una);
-	else
+	} else {
+		recovery_widen(qp);
 		recovery_send_alone(r, qp, qp->una, psn_sub(upto, 1));
+		qp->cold->asked_end = psn_add(upto, kept);
+	}
 }
 
 void
@@ -167,7 +225,7 @@ roce_recovery_progress(struct roce *r, struct roce_qp *qp, uint32_t old_una)
 	if (!qp->recovering)
 		return;
 	if (psn_after(qp->una, psn_add(qp->nak_psn, 1)) && old_una == qp->nak_psn &&
-	    qp->keeps == ROCE_KEEPS_UNKNOWN && !had_resent)
+	    qp->keeps == ROCE_KEEPS_UNKNOWN && !had_resent && !qp->cold->probed)
 		qp->keeps = ROCE_KEEPS_YES;
 	if (psn_diff(qp->una, qp->cold->rec_end) >= 0) {
 		recovery_end(qp);
@@ -197,6 +255,21 @@ recovery_ours(const struct roce_qp *qp)
 {
 	return qp->placing || qp->rx_again || (qp->v.flags & VERBS_QP_WANTS(VERBS_POOL_IO)) ||
 	       (qp->parked && !qp->parked_ready);
+}
+
+void
+roce_recovery_acked(struct roce *r, struct roce_qp *qp)
+{
+	const struct roce_qp_cold *cold = qp->cold;
+
+	if (qp->una != psn_add(cold->sel_end, 1) || !psn_before(qp->una, cold->rec_end) ||
+	    qp->resend || qp->rnr_wait || psn_before(qp->req_psn, qp->snd_max))
+		return;
+	if (!cold->probed) /* the NAK said that more had come */
+		qp->keeps = ROCE_KEEPS_NO;
+	recovery_end(qp);
+	roce_recovery_go_back(r, qp, qp->una);
+	roce_timer_progress(r, qp);
 }
 
 void
@@ -238,23 +311,45 @@ recovery_probe_end(const struct roce_qp *qp, const struct verbs_wqe *wqe)
 	return wqe->last_psn;
 }
 
+uint64_t
+roce_recovery_tail(const struct roce_qp *qp)
+{
+	uint64_t tail = 4 * qp->srtt, least = TAIL_MIN_NS;
+
+	if (qp->srtt == 0)
+		return 0;
+	if (psn_sub(qp->snd_max, qp->una) < TAIL_FEW || qp->rd_out)
+		least = TAIL_FEW_NS;
+	tail = tail < least ? least : tail < TAIL_MAX_NS ? tail : TAIL_MAX_NS;
+	return tail << (qp->probes < PROBE_MAX_SHIFT ? qp->probes : PROBE_MAX_SHIFT);
+}
+
+static uint64_t
+recovery_again(const struct roce_qp *qp)
+{
+	return qp->recovering ? probe_delay(qp) : roce_recovery_tail(qp);
+}
+
 void
-roce_recovery_probe(struct roce *r, struct roce_qp *qp)
+roce_recovery_probe(struct roce *r, struct roce_qp *qp, uint64_t late)
 {
 	struct verbs_wqe *wqe;
 
-	if (!qp->recovering || qp->rnr_wait || psn_before(qp->req_psn, qp->snd_max))
+	if ((qp->v.state != RING_QPS_RTS && qp->v.state != RING_QPS_SQD) ||
+	    qp->una == qp->snd_max || qp->rnr_wait || qp->neigh_wait)
 		return;
 	if (qp->probes > PROBE_MAX_SHIFT)
 		return; /* the response timer's turn */
 	wqe = roce_wqe_find(qp, qp->una);
 	if (wqe == NULL)
 		return;
-	if (recovery_ours(qp)) {
-		roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
-		return;
+	if (late < LATE_NS && !recovery_ours(qp) && !psn_before(qp->req_psn, qp->snd_max)) {
+		qp->probes++;
+		if (!qp->recovering)
+			recovery_set(qp, qp->una, true);
+		qp->cold->probed = true;
+		roce_count(r, ROCE_C_PROBE);
+		recovery_send_alone(r, qp, qp->una, recovery_probe_end(qp, wqe));
 	}
-	qp->probes++;
-	recovery_send_alone(r, qp, qp->una, recovery_probe_end(qp, wqe));
-	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
+	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + recovery_again(qp));
 }

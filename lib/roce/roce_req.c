@@ -184,7 +184,10 @@ req_window_open(const struct roce_qp *qp)
 	uint32_t psns = psn_sub(qp->snd_max, qp->una);
 	uint32_t bytes = qp->inflight + psns * ROCE_PKT_COST;
 
-	return (bytes < qp->max_inflight || psns < 2) && psns < ROCE_PSN_WINDOW - 1;
+	if (likely(bytes < qp->max_inflight || psns < 2))
+		return psns < ROCE_PSN_WINDOW - 1;
+	/* What was in flight when the hole showed has arrived by now, or will never. */
+	return unlikely(qp->recovering) && bytes < qp->cold->rec_window && psns < ROCE_KEPT_MOST;
 }
 
 /* ---- packets ---------- */
@@ -435,6 +438,8 @@ req_may_send(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn
 	if (!req_window_open(qp))
 		return false;
 	if (wqe->opcode != RING_WR_RDMA_READ || psn == wqe->first_psn)
+		return true;
+	if (unlikely(qp->recovering) && qp->rd_out < qp->max_rd_atomic)
 		return true;
 	return qp->rd_out < qp->max_rd_atomic && psn_sub(psn, qp->una) <= roce_piece(qp);
 }

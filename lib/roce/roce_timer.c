@@ -7,7 +7,9 @@
  *        progress and by sending again. Expiry: the oldest PSN is sent again, retry_cnt times.
  * RNR    after an RNR NAK: nothing is sent before it expires, whatever else comes (C-71).
  * NEIGH  while the next hop has no address: looks again, in case nobody told.
- * PROBE  while a hole is being filled: what was sent into it may be lost, too. Uses no retry.
+ * PROBE  while a hole is being filled: what was sent into it may be lost, too. Without a hole,
+ *        while PSNs are outstanding: when long since nothing has come, the newest packets may be
+ *        lost, or a NAK. Far shorter than ACK, whose time it leaves as it is. Uses no retry.
  * LOCAL  while an invalidate, bind or fast registration waits for other workers and for copiers.
  *
  * One of the engine's own: datagrams that wait for neighbours are looked at (roce_ud_wait.c).
@@ -24,10 +26,21 @@ roce_timer_set(struct roce *r, struct roce_qp *qp, enum roce_timer t, uint64_t w
 }
 
 static void
+timer_tail_start(struct roce *r, struct roce_qp *qp)
+{
+	uint64_t tail = roce_recovery_tail(qp);
+
+	if (tail)
+		roce_timer_set(r, qp, ROCE_T_PROBE, r->now + tail);
+}
+
+static void
 timer_ack_start(struct roce *r, struct roce_qp *qp)
 {
 	if (qp->timeout)
 		roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));
+	if (!qp->recovering)
+		timer_tail_start(r, qp);
 }
 
 void
@@ -37,11 +50,19 @@ roce_timer_sent(struct roce *r, struct roce_qp *qp)
 		timer_ack_start(r, qp);
 }
 
+static void
+timer_answered(struct roce_qp *qp)
+{
+	roce_timer_stop(qp, ROCE_T_ACK);
+	if (!qp->recovering)
+		roce_timer_stop(qp, ROCE_T_PROBE);
+}
+
 void
 roce_timer_progress(struct roce *r, struct roce_qp *qp)
 {
 	if (qp->una == qp->snd_max || qp->rnr_wait || base_bug(BUG_LOST_REARM))
-		roce_timer_stop(qp, ROCE_T_ACK);
+		timer_answered(qp);
 	else
 		timer_ack_start(r, qp);
 }
@@ -56,7 +77,7 @@ timer_neigh(struct roce *r, struct roce_qp *qp)
 }
 
 static void
-timer_fire(struct roce *r, struct roce_qp *qp, enum roce_timer t)
+timer_fire(struct roce *r, struct roce_qp *qp, enum roce_timer t, uint64_t late)
 {
 	switch (t) {
 	case ROCE_T_ACK:
@@ -70,7 +91,7 @@ timer_fire(struct roce *r, struct roce_qp *qp, enum roce_timer t)
 		timer_neigh(r, qp);
 		break;
 	case ROCE_T_PROBE:
-		roce_recovery_probe(r, qp);
+		roce_recovery_probe(r, qp, late);
 		break;
 	case ROCE_T_LOCAL:
 		verbs_run_add(r->w, &qp->v);
@@ -87,10 +108,12 @@ timer_expired(struct roce *r, struct roce_qp *qp)
 	uint64_t next = UINT64_MAX;
 
 	for (unsigned int t = 0; t < ROCE_T_COUNT; t++) {
-		if (qp->due[t] == 0 || qp->due[t] > r->now)
+		uint64_t due = qp->due[t];
+
+		if (due == 0 || due > r->now)
 			continue;
 		qp->due[t] = 0;
-		timer_fire(r, qp, t);
+		timer_fire(r, qp, t, r->now - due);
 	}
 	for (unsigned int t = 0; t < ROCE_T_COUNT; t++)
 		if (qp->due[t] && qp->due[t] < next)

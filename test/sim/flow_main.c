@@ -40,11 +40,12 @@ print_json(const char *what, const struct flow_params *p, const struct flow_resu
 	       "\"go_back_n\": %s, \"gbps\": %.3f, \"share\": %.4f, \"jain\": %.4f, "
 	       "\"packets\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"dropped\": %" PRIu64
 	       ", \"marked\": %" PRIu64 ", \"cnps\": %" PRIu64 ", \"retransmits\": %" PRIu64
-	       ", \"timeouts\": %" PRIu64 ", \"queue_max\": %u}\n",
+	       ", \"timeouts\": %" PRIu64 ", \"probes\": %" PRIu64 ", \"naks\": %" PRIu64
+	       ", \"queue_max\": %u}\n",
 	       what, flow_op_name(p->op), p->rtt_us, r->qps, p->loss_in,
 	       p->go_back_n ? "true" : "false", (double)r->bits_per_s / 1e9, share, r->jain,
 	       r->packets, r->lost, r->dropped, r->marked, r->cnps, r->retransmits, r->timeouts,
-	       r->queue_max);
+	       r->probes, r->naks, r->queue_max);
 }
 
 static void
@@ -135,6 +136,9 @@ run_strict(void)
 		struct flow_result ours, theirs;
 
 		p.op = op;
+		p.timeout = 10; /* 4 ms */
+		p.warm = 20 * FLOW_MS;
+		p.run = (quick ? 100 : 400) * FLOW_MS;
 		p.loss_in = 20;
 		p.strict_peer = true;
 		flow_run(&p, &ours);

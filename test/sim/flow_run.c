@@ -151,6 +151,7 @@ collect(const struct flow_world *s, struct flow_result *r)
 	r->cnps = counter_sum(s, ROCE_C_CNP_RCVD);
 	r->retransmits = counter_sum(s, ROCE_C_RETRANSMIT);
 	r->timeouts = counter_sum(s, ROCE_C_TIMEOUT);
+	r->probes = counter_sum(s, ROCE_C_PROBE);
 	r->naks = counter_sum(s, ROCE_C_NAK_SEQ_SENT);
 }
 

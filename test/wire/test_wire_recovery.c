@@ -153,7 +153,7 @@ START_TEST(recovery__hole_of_many_responses)
 }
 END_TEST
 
-/* The next hole is another one: asked for as soon as the first is filled. */
+/* The next hole is another one: asked for as soon as it shows, and not again in its turn. */
 START_TEST(recovery__hole_behind_a_hole)
 {
 	struct wire *w = start((struct wire_params){0});
@@ -163,16 +163,150 @@ START_TEST(recovery__hole_behind_a_hole)
 	read_resp(w, ROCE_RC_READ_RESP_MIDDLE, 0x104, 3 * 1024, 1024);
 	expect_read(w, 0x101, 3 * 1024);
 	read_resp(w, ROCE_RC_READ_RESP_LAST, 0x108, 7 * 1024, 1024);
-	for (uint32_t i = 0; i < 3; i++) {
-		wire_expect_none(w);
-		read_resp(w, ROCE_RC_READ_RESP_MIDDLE, 0x101 + i, i * 1024, 1024);
-	}
 	expect_read(w, 0x105, 3 * 1024);
+	for (uint32_t i = 0; i < 7; i++) {
+		wire_expect_none(w);
+		if (i != 3)
+			read_resp(w, ROCE_RC_READ_RESP_MIDDLE, 0x101 + i, i * 1024, 1024);
+	}
 	wire_expect_none(w);
-	for (uint32_t i = 4; i < 7; i++)
-		read_resp(w, ROCE_RC_READ_RESP_MIDDLE, 0x101 + i, i * 1024, 1024);
 	wire_cqe(w, WC_SUCCESS);
 	ck_assert_mem_eq(w->mem + 16384, data, 8192);
+	ck_assert_uint_eq(wire_counter(w, ROCE_C_IMPLIED_NAK), 1);
+	wire_free(w);
+}
+END_TEST
+
+/* ---- nobody is left to name a hole ---------- */
+
+#define US UINT64_C(1000)
+
+/** A round trip of 10 us is known; an acknowledgement has come, n small WRITEs are out from 0x102. */
+static struct wire *
+start_tail(uint32_t n)
+{
+	struct wire *w = start((struct wire_params){.timeout = 14, .retry_cnt = 7});
+
+	for (uint32_t i = 0; i <= n; i++)
+		post_write(w, 8);
+	for (uint32_t i = 0; i <= n; i++)
+		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101 + i, NULL);
+	wire_wait(w, 10 * US);
+	wire_ack(w, 0x101, ACK31, 2);
+	wire_cqe(w, WC_SUCCESS);
+	return w;
+}
+
+START_TEST(recovery__silence_is_asked_about)
+{
+	struct wire *w = start_tail(8);
+
+	wire_wait(w, 199 * US);
+	wire_expect_none(w);
+	wire_wait(w, 6 * US);
+	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x102, NULL);
+	wire_expect_none(w);
+	wire_ack(w, 0x109, ACK31, 10); /* it was the acknowledgement that had been lost */
+	ck_assert_uint_eq(count_cqes(w), 8);
+	wire_wait(w, 100000 * US);
+	wire_expect_none(w);
+	ck_assert_uint_eq(wire_counter(w, ROCE_C_TIMEOUT), 0);
+	ck_assert_uint_eq(wire_counter(w, ROCE_C_PROBE), 1);
+	wire_free(w);
+}
+END_TEST
+
+/* Small things wait longer: the wheel is not to turn for each of them. */
+START_TEST(recovery__silence_behind_few)
+{
+	struct wire *w = start_tail(7);
+
+	wire_wait(w, 3990 * US);
+	wire_expect_none(w);
+	wire_wait(w, 20 * US);
+	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x102, NULL);
+	wire_expect_none(w);
+	wire_free(w);
+}
+END_TEST
+
+/* The answer stops behind what was asked about: there was nothing else there. */
+START_TEST(recovery__lost_tail)
+{
+	struct wire *w = start_tail(8);
+	struct roce_qp_info info;
+
+	wire_wait(w, 205 * US);
+	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x102, NULL);
+	wire_ack(w, 0x102, ACK31, 3);
+	for (uint32_t i = 1; i < 8; i++)
+		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x102 + i, NULL);
+	wire_expect_none(w);
+	wire_ack(w, 0x109, ACK31, 10);
+	roce_qp_get_info(w->qp, &info);
+	ck_assert_uint_eq(info.timeouts, 0);
+	ck_assert_uint_eq(info.retry_left, 7);
+	wire_free(w);
+}
+END_TEST
+
+/* No probe costs a retry or moves the response timer; there are few, further and further apart. */
+START_TEST(recovery__probes_are_beside_the_timer)
+{
+	struct wire *w = start_tail(8);
+	struct roce_qp_info info;
+	unsigned int n = 0;
+	struct roce_pkt p;
+
+	wire_wait(w, T(14) - 1);
+	while (wire_sent(w, &p))
+		n++;
+	ck_assert_uint_eq(n, 7);
+	roce_qp_get_info(w->qp, &info);
+	ck_assert_uint_eq(info.timeouts, 0);
+	ck_assert_uint_eq(info.retry_left, 7);
+	wire_wait(w, 10 * US);
+	roce_qp_get_info(w->qp, &info);
+	ck_assert_uint_eq(info.timeouts, 1);
+	wire_free(w);
+}
+END_TEST
+
+/* Who was away has not read yet what came meanwhile. */
+START_TEST(recovery__own_absence_is_no_silence)
+{
+	struct wire *w = start_tail(8);
+
+	w->now += 1000 * US;
+	wire_go(w);
+	wire_expect_none(w);
+	wire_wait(w, 205 * US);
+	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x102, NULL);
+	wire_free(w);
+}
+END_TEST
+
+/* While a peer that keeps waits for a hole's packet, another window follows. */
+START_TEST(recovery__goes_on_behind_a_hole)
+{
+	struct wire *w = start((struct wire_params){.max_inflight = 4 * (1024 + 64)});
+
+	for (uint32_t i = 0; i < 12; i++)
+		post_write(w, 1024);
+	for (uint32_t i = 0; i < 4; i++)
+		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101 + i, NULL);
+	wire_expect_none(w);
+	wire_ack(w, 0x101, ROCE_NAK_PSN_SEQ, 1); /* not known: the hole alone */
+	wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101, NULL);
+	wire_expect_none(w);
+	wire_ack(w, 0x104, ACK31, 5);
+	for (uint32_t i = 4; i < 8; i++)
+		wire_expect(w, ROCE_RC_WRITE_ONLY, 0x101 + i, NULL);
+	wire_expect_none(w);
+	wire_ack(w, 0x105, ROCE_NAK_PSN_SEQ, 5);
+	for (uint32_t i = 0; i < 5; i++) /* the hole, and four more */
+		wire_expect(w, ROCE_RC_WRITE_ONLY, i ? 0x108 + i : 0x105, NULL);
+	wire_expect_none(w);
 	wire_free(w);
 }
 END_TEST
@@ -417,6 +551,12 @@ main(void)
 	tcase_add_test(c, recovery__peer_that_drops_pieces);
 	tcase_add_test(c, recovery__hole_of_many_responses);
 	tcase_add_test(c, recovery__hole_behind_a_hole);
+	tcase_add_test(c, recovery__silence_is_asked_about);
+	tcase_add_test(c, recovery__silence_behind_few);
+	tcase_add_test(c, recovery__lost_tail);
+	tcase_add_test(c, recovery__probes_are_beside_the_timer);
+	tcase_add_test(c, recovery__own_absence_is_no_silence);
+	tcase_add_test(c, recovery__goes_on_behind_a_hole);
 	tcase_add_test(c, recovery__probe_for_the_hole_alone);
 	tcase_add_loop_test(c, recovery__kept_response_acknowledges, 0, 2);
 	tcase_add_test(c, rnr__refused_twice);
