@@ -181,7 +181,7 @@ END_TEST
 
 #define US UINT64_C(1000)
 
-/** A round trip of 10 us is known; an acknowledgement has come, n small WRITEs are out from 0x102. */
+/** A round trip of 10 us is known; one ACK has come, n small WRITEs are out from 0x102 on. */
 static struct wire *
 start_tail(uint32_t n)
 {
