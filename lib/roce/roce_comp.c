@@ -113,6 +113,8 @@ comp_rtt(struct roce *r, struct roce_qp *qp)
 	rtt = r->now - qp->rtt_at;
 	qp->rtt_at = 0;
 	qp->srtt = qp->srtt ? qp->srtt - qp->srtt / 8 + rtt / 8 : rtt;
+	if (unlikely(qp->max_inflight < roce_inflight_cap(r)))
+		roce_recovery_widen(r, qp);
 }
 
 /** una has moved from old_una: counters, timer, recovery, and what can complete does. */

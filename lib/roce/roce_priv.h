@@ -225,6 +225,8 @@ struct roce_qp_cold {
 	uint32_t sel_psn, sel_end;
 	uint32_t asked_end; /* responses before it have come or been asked for again */
 	uint32_t rec_window; /* bytes: that may be in flight while a hole is filled */
+	uint32_t loss_psn; /* holes are counted from here */
+	uint16_t holes;
 	bool probed; /* una was sent again unasked */
 	uint32_t rnr_psn;
 	uint32_t flush_to; /* of sq_flush, out of SQE: the send queue's tail then */
@@ -394,6 +396,23 @@ static inline uint32_t
 roce_piece(const struct roce_qp *qp)
 {
 	return 1u << qp->piece_shift;
+}
+
+/** What a QP may have in flight at most. */
+static inline uint32_t
+roce_inflight_cap(const struct roce *r)
+{
+	return r && r->cfg.max_inflight ? r->cfg.max_inflight : ROCE_INFLIGHT;
+}
+
+/** Bytes in flight from now on; four acknowledgements are asked for in each window. */
+static inline void
+roce_set_inflight(struct roce_qp *qp, uint32_t bytes)
+{
+	uint32_t every = (bytes >> qp->mtu_shift) / 4;
+
+	qp->max_inflight = bytes;
+	qp->ack_every = (uint16_t)(every < 1 ? 1 : every > ROCE_ACK_EVERY ? ROCE_ACK_EVERY : every);
 }
 
 /** Put it on the run list if something held it back. */
@@ -585,6 +604,8 @@ void roce_recovery_probe(struct roce *r, struct roce_qp *qp, uint64_t late);
 uint64_t roce_recovery_tail(const struct roce_qp *qp);
 /** An ACK has moved una while a hole is being filled. */
 void roce_recovery_acked(struct roce *r, struct roce_qp *qp);
+/** A round trip without a hole. */
+void roce_recovery_widen(const struct roce *r, struct roce_qp *qp);
 void roce_recovery_go_back(struct roce *r, struct roce_qp *qp, uint32_t psn);
 
 /* roce_resp.c */

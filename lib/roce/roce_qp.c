@@ -441,16 +441,6 @@ modify_resources(struct roce_qp *qp, uint8_t depth)
 	qp->cold->max_dest_rd_atomic = depth;
 }
 
-static void
-modify_limits(const struct roce *r, struct roce_qp *qp)
-{
-	uint32_t cap = r && r->cfg.max_inflight ? r->cfg.max_inflight : ROCE_INFLIGHT;
-
-	qp->max_inflight = cap;
-	cap = (cap >> qp->mtu_shift) / 4;
-	qp->ack_every = (uint16_t)(cap < 1 ? 1 : cap > ROCE_ACK_EVERY ? ROCE_ACK_EVERY : cap);
-}
-
 /**
  * Half of the window, so that one piece is under way while the next is asked for; with a depth of
  * one all of it. READs under way keep their pieces.
@@ -500,7 +490,7 @@ modify_apply(const struct roce *r, struct roce_qp *qp, const struct verbs_qp_att
 	if (mask & (VERBS_QP_AV | VERBS_QP_DEST_QPN))
 		modify_path(r, qp);
 	if (mask & VERBS_QP_PATH_MTU)
-		modify_limits(r, qp);
+		roce_set_inflight(qp, roce_inflight_cap(r));
 	if (mask & (VERBS_QP_PATH_MTU | VERBS_QP_MAX_QP_RD_ATOMIC))
 		modify_pieces(qp);
 }

@@ -25,6 +25,10 @@
  * come for a time in which it should have, una is sent again (the PROBE timer without a hole). An
  * ACK that stops right behind a probe says that the peer has nothing more: all is sent again.
  *
+ * One packet in eight lost is congestion that nobody marks: then the window is halved, at a
+ * time-out as well, and grows again with each round trip without a hole; and holes are filled one
+ * after the other, with nothing sent behind them.
+ *
  * A round of retries is counted once, however many NAKs name its hole (C-68). Probes use none.
  */
 #include "roce_priv.h"
@@ -39,6 +43,9 @@
 #define TAIL_MAX_NS UINT64_C(50000000)
 #define LATE_NS UINT64_C(100000) /* who looks that late has been away: what came is still unread */
 #define HOLES_IN_A_ROW 3
+#define LOSS_LOOK 64u /* PSNs */
+#define LOSS_HEAVY 8u /* one in so many */
+#define WINDOW_LEAST 8u /* packets */
 
 /** @return false: the retries are used up, and the QP with them. */
 static bool
@@ -59,6 +66,46 @@ static bool
 recovery_charge_hole(struct roce *r, struct roce_qp *qp)
 {
 	return qp->charged || recovery_take_retry(r, qp);
+}
+
+static void
+recovery_narrow(struct roce_qp *qp)
+{
+	uint32_t least = WINDOW_LEAST << qp->mtu_shift, half = qp->max_inflight / 2;
+
+	if (half >= least)
+		roce_set_inflight(qp, half);
+	qp->since_ackreq = qp->ack_every; /* the next one asks */
+}
+
+void
+roce_recovery_widen(const struct roce *r, struct roce_qp *qp)
+{
+	uint32_t cap = roce_inflight_cap(r), more = cap / 32 + roce_mtu(qp);
+
+	roce_set_inflight(qp, cap - qp->max_inflight > more ? qp->max_inflight + more : cap);
+}
+
+static void
+recovery_count_hole(struct roce_qp *qp)
+{
+	struct roce_qp_cold *cold = qp->cold;
+	uint32_t psns = psn_sub(qp->una, cold->loss_psn);
+
+	cold->holes += cold->holes < UINT16_MAX;
+	if (psns < LOSS_LOOK)
+		return;
+	if (cold->holes * LOSS_HEAVY > psns)
+		recovery_narrow(qp);
+	cold->holes = 0;
+	cold->loss_psn = qp->una;
+}
+
+/** Few are lost: what helps then would make congestion worse. */
+static bool
+recovery_few_lost(const struct roce_qp *qp)
+{
+	return qp->cold->holes * LOSS_HEAVY <= LOSS_LOOK;
 }
 
 static uint64_t
@@ -83,8 +130,10 @@ recovery_set(struct roce_qp *qp, uint32_t psn, bool probed)
 
 /** The peer or we keep what is behind the hole: another window may follow it. */
 static void
-recovery_widen(struct roce_qp *qp)
+recovery_go_on(struct roce_qp *qp)
 {
+	if (!recovery_few_lost(qp))
+		return;
 	qp->cold->rec_window = qp->inflight + psn_sub(qp->snd_max, qp->una) * ROCE_PKT_COST +
 			       qp->max_inflight;
 }
@@ -93,6 +142,7 @@ static void
 recovery_begin(struct roce *r, struct roce_qp *qp, uint32_t psn)
 {
 	recovery_set(qp, psn, false);
+	recovery_count_hole(qp);
 	qp->probes = 0;
 	roce_timer_set(r, qp, ROCE_T_PROBE, r->now + probe_delay(qp));
 	roce_timer_progress(r, qp);
@@ -162,8 +212,9 @@ recovery_ask_next(struct roce *r, struct roce_qp *qp, uint32_t psn, bool kept)
 	    psn_before(qp->req_psn, qp->snd_max))
 		return;
 	if (psn != cold->asked_end) {
-		if (qp->resend)
-			return; /* with the next that comes, both */
+		recovery_count_hole(qp);
+		if (qp->resend || !recovery_few_lost(qp))
+			return; /* with the next that comes, both; or in its turn */
 		recovery_send_alone(r, qp, cold->asked_end, psn_sub(psn, 1));
 	}
 	cold->asked_end = psn_add(psn, kept);
@@ -187,7 +238,7 @@ roce_recovery_nak(struct roce *r, struct roce_qp *qp, uint32_t psn)
 		roce_recovery_go_back(r, qp, psn);
 	} else {
 		if (qp->keeps == ROCE_KEEPS_YES)
-			recovery_widen(qp);
+			recovery_go_on(qp);
 		/* A READ whole: the peer has not seen it, and takes as many PSNs as it says. */
 		wqe = roce_wqe_find(qp, psn);
 		recovery_send_alone(r, qp, psn,
@@ -209,7 +260,7 @@ roce_recovery_missing(struct roce *r, struct roce_qp *qp, uint32_t upto, bool ke
 	if (r->cfg.go_back_n) {
 		roce_recovery_go_back(r, qp, qp->una);
 	} else {
-		recovery_widen(qp);
+		recovery_go_on(qp);
 		recovery_send_alone(r, qp, qp->una, psn_sub(upto, 1));
 		qp->cold->asked_end = psn_add(upto, kept);
 	}
@@ -295,6 +346,7 @@ roce_recovery_timeout(struct roce *r, struct roce_qp *qp)
 		return;
 	net_neigh_suspect(qp->path.neigh);
 	recovery_end(qp);
+	recovery_narrow(qp);
 	qp->rtt_at = 0;
 	roce_recovery_go_back(r, qp, qp->una);
 	roce_timer_set(r, qp, ROCE_T_ACK, r->now + roce_timeout_ns(qp->timeout));

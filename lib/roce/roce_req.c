@@ -439,7 +439,7 @@ req_may_send(const struct roce_qp *qp, const struct verbs_wqe *wqe, uint32_t psn
 		return false;
 	if (wqe->opcode != RING_WR_RDMA_READ || psn == wqe->first_psn)
 		return true;
-	if (unlikely(qp->recovering) && qp->rd_out < qp->max_rd_atomic)
+	if (unlikely(qp->recovering) && qp->cold->rec_window && qp->rd_out < qp->max_rd_atomic)
 		return true;
 	return qp->rd_out < qp->max_rd_atomic && psn_sub(psn, qp->una) <= roce_piece(qp);
 }
