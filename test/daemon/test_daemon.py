@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import LIMIT, Daemon, line, refused  # noqa: E402
 
 KINDS = ("devices ports contexts pds mrs cqs qps srqs counters memory neighbours routes "
-         "workers").split()
+         "workers cc cc-qps").split()
 ADDR = "loop,ip=192.0.2.1/24,ip=2001:db8::1/64"
 root = unittest.skipUnless(os.geteuid() == 0, "needs root")
 
@@ -338,6 +338,23 @@ class Addresses(unittest.TestCase):
                                                      status=1))
             d.ctl("route", "add", "loop", "198.51.100.0/24", "192.0.2.254")
             self.assertIn("198.51.100.0", d.ctl("show", "routes"))
+
+    def test_congestion(self):
+        with Daemon("--port", ADDR + ",cc-min-rate=200,cc=off") as d:
+            before = d.show("cc")[0]
+            self.assertEqual((before["cc"], before["cc-min-rate"]), (0, 200))
+            self.assertEqual((before["cc-cnp-dscp"], before["cc-cnp-interval"]), (48, 50))
+            d.ctl("cc", "loop", "cc=on", "cc-additive-rate=40")
+            after = d.show("cc")[0]
+            self.assertEqual((after["cc"], after["cc-additive-rate"]), (1, 40))
+            # none of them is set when one is wrong
+            for bad in ("cc-nothing=1", "cc-cnp-dscp=64", "cc=perhaps", "cc-min-rate=0"):
+                self.assertIn("cc: ", d.ctl("cc", "loop", "cc-fast-steps=7", bad, status=1))
+            self.assertEqual(d.show("cc")[0], after)
+            self.assertIn("no port is called", d.ctl("cc", "x", "cc=on", status=1))
+            d.ctl("cc", "loop", "cc", status=2)
+            self.assertEqual(d.show("cc-qps"), [])
+        self.assertIn("out of range", refused("--port", "loop,cc-cnp-dscp=64", status=2))
 
     def test_reload(self):
         for by_signal in (True, False):
