@@ -44,11 +44,14 @@ is_broadcast(const struct worker_device *d, uint32_t port, uint16_t vid, const s
 		return false;
 	for (unsigned int i = 0; i < v->n_addr; i++) {
 		const struct net_ifaddr *a = &v->addr[i];
-		uint32_t host = a->plen < 127 ? UINT32_MAX >> (a->plen - NET_PREFIX_V4) : 0;
-		uint32_t of_dst = rte_be_to_cpu_32(net_ip_v4(dst)) & host;
+		uint32_t host, of_dst;
 
-		if (host != 0 && a->vid == vid && net_ip_is_v4(&a->ip) &&
-			net_ip_in_prefix(dst, &a->ip, a->plen) && (of_dst == 0 || of_dst == host))
+		if (!net_ip_is_v4(&a->ip) || a->plen >= 127)
+			continue; /* 31 and 32 bits leave no room for them (RFC 3021) */
+		host = UINT32_MAX >> (a->plen - NET_PREFIX_V4);
+		of_dst = rte_be_to_cpu_32(net_ip_v4(dst)) & host;
+		if (a->vid == vid && net_ip_in_prefix(dst, &a->ip, a->plen) &&
+			(of_dst == 0 || of_dst == host))
 			return true;
 	}
 	return false;

@@ -370,6 +370,8 @@ START_TEST(B130__what_can_be_resolved)
 	ck_assert_int_eq(resolve("2001:db8::1", 2), 0);
 	ck_assert_int_eq(resolve("192.0.2.200", 1), -ETIMEDOUT);
 	ck_assert_int_eq(resolve("203.0.113.255", 1), -ETIMEDOUT); /* not ours to know */
+	ck_assert_int_eq(worker_port_addr_add(fx_dev, 0, "198.51.100.0/31", 0), 0);
+	ck_assert_int_eq(resolve("198.51.100.1", 1), -ETIMEDOUT); /* RFC 3021: a host */
 }
 END_TEST
 
