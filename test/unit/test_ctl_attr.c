@@ -118,7 +118,8 @@ START_TEST(B160_B176__nothing_is_zero)
 	const uint32_t limit[] = {d.max_qp, d.max_qp_wr, d.max_sge, d.max_sge_rd, d.max_inline,
 		d.max_cq, d.max_cqe, d.max_mr, d.max_pd, d.max_qp_rd_atom, d.max_qp_init_rd_atom,
 		d.max_res_rd_atom, d.max_mw, d.max_srq, d.max_srq_wr, d.max_srq_sge, d.max_pkeys,
-		d.max_fast_reg, d.num_comp_vectors};
+		d.max_fast_reg, d.num_comp_vectors, d.max_ah, d.max_mcast_grp,
+		d.max_mcast_qp_attach, d.max_total_mcast_qp_attach};
 
 	for (size_t i = 0; i < sizeof(limit) / sizeof(limit[0]); i++)
 		ck_assert_uint_gt(limit[i], 0);

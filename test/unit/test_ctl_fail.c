@@ -143,6 +143,17 @@ make_mw(struct made *m)
 }
 
 static int
+make_ah(struct made *m)
+{
+	struct ring_ctrl_create_ah_req req = {.av = rtr_attr(0, 1).av, .pd = pd};
+	struct ring_ctrl_handle_rep rep;
+	int err = fx_call(&cl, RING_CTRL_CREATE_AH, &req, &rep);
+
+	m->handle = rep.handle;
+	return err;
+}
+
+static int
 make_qp_on(uint32_t of_srq, struct made *m)
 {
 	struct ring_ctrl_create_qp_req req = {.type = RING_QPT_RC, .pd = pd, .send_cq = cqn,
@@ -198,6 +209,7 @@ static const struct kind {
 	{"srq", make_srq, RING_CTRL_DESTROY_SRQ},
 	{"mr", make_mr, RING_CTRL_DEREG_MR},
 	{"mw", make_mw, RING_CTRL_DEALLOC_MW},
+	{"ah", make_ah, RING_CTRL_DESTROY_AH},
 	{"qp", make_qp, RING_CTRL_DESTROY_QP},
 	{"qp of an srq", make_srq_qp, RING_CTRL_DESTROY_QP},
 	{"connected qp", connect_qp, 0},

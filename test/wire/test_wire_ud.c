@@ -11,6 +11,7 @@ static const struct wire_params ud_v6 = {.type = VERBS_QPT_UD, .credits = true,
 
 /* ---- receiving ---------- */
 
+/** B016: 40 bytes before the payload, of which IPv4 has the last 20. */
 START_TEST(ROCE_C_49__ipv4_header_in_the_second_half)
 {
 	struct wire *w = wire_new(&ud);

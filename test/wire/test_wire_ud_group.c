@@ -190,7 +190,7 @@ START_TEST(ROCE_C_65__slow_members)
 }
 END_TEST
 
-/** Who sends to a group gets a copy if it is a member, and others here do; the wire gets one. */
+/** B008: who sends to a group gets a copy if it is a member, so do others; the wire gets one. */
 START_TEST(ROCE_C_65__own_copies)
 {
 	struct wire *w = wire_new(&ud);
