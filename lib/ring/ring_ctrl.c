@@ -96,6 +96,28 @@ static const struct ring_ctrl_info ops[RING_CTRL_OP_COUNT] = {
 	CALL(ALLOC_XRCD, "ALLOC_XRCD", alloc_xrcd_req, handle_rep),
 	CALL(DEALLOC_XRCD, "DEALLOC_XRCD", handle_req, done_rep),
 	CALL(OPEN_QP, "OPEN_QP", open_qp_req, done_rep),
+
+	CALL(CM_LISTEN, "CM_LISTEN", cm_arg_req, done_rep),
+	CALL(CM_CONNECT, "CM_CONNECT", cm_conn_req, done_rep),
+	CALL(CM_ACCEPT, "CM_ACCEPT", cm_conn_req, done_rep),
+	CALL(CM_REJECT, "CM_REJECT", cm_reject_req, done_rep),
+	CALL(CM_ESTABLISH, "CM_ESTABLISH", handle_req, done_rep),
+	CALL(CM_DISCONNECT, "CM_DISCONNECT", handle_req, done_rep),
+	CALL(CM_GET_EVENT, "CM_GET_EVENT", cm_get_event_req, cm_event_rep),
+	CALL_FDS(CM_CREATE_CHANNEL, "CM_CREATE_CHANNEL", empty_req, cm_create_channel_rep, 1),
+	CALL(CM_DESTROY_CHANNEL, "CM_DESTROY_CHANNEL", handle_req, done_rep),
+	CALL(CM_CREATE_ID, "CM_CREATE_ID", cm_create_id_req, handle_rep),
+	CALL(CM_DESTROY_ID, "CM_DESTROY_ID", handle_req, cm_moved_rep),
+	CALL(CM_MIGRATE, "CM_MIGRATE", cm_migrate_req, cm_moved_rep),
+	CALL(CM_BIND, "CM_BIND", cm_addr_req, cm_addr_rep),
+	CALL(CM_RESOLVE_ADDR, "CM_RESOLVE_ADDR", cm_addr_req, done_rep),
+	CALL(CM_RESOLVE_ROUTE, "CM_RESOLVE_ROUTE", cm_arg_req, done_rep),
+	CALL(CM_NOTIFY, "CM_NOTIFY", cm_notify_req, done_rep),
+	CALL(CM_QP_ATTR, "CM_QP_ATTR", cm_qp_attr_req, cm_qp_attr_rep),
+	CALL(CM_QUERY, "CM_QUERY", handle_req, cm_query_rep),
+	CALL(CM_SET_OPTION, "CM_SET_OPTION", cm_option_req, done_rep),
+	CALL(CM_JOIN_MCAST, "CM_JOIN_MCAST", cm_mcast_req, done_rep),
+	CALL(CM_LEAVE_MCAST, "CM_LEAVE_MCAST", cm_mcast_req, done_rep),
 };
 
 const struct ring_ctrl_info *

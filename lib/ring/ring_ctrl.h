@@ -18,6 +18,7 @@
 #include <stddef.h>
 
 #include "ring_abi.h"
+#include "ring_ctrl_cm.h"
 #include "ring_ctrl_msg.h"
 
 #define RING_CTRL_MAX_LEN (128u * 1024) /* bytes of a message, header included */
@@ -74,17 +75,29 @@ enum ring_ctrl_op {
 	RING_CTRL_DEALLOC_XRCD = 0x4d,
 	RING_CTRL_OPEN_QP = 0x4e,
 
-	/* Connection management: reserved numbers. Layouts come with a minor version. */
+	/* connection management, ring_ctrl_cm.h; since 1.1 */
 	RING_CTRL_CM_FIRST = 0x80,
 	RING_CTRL_CM_LISTEN = 0x80,
-	RING_CTRL_CM_UNLISTEN = 0x81,
 	RING_CTRL_CM_CONNECT = 0x82,
 	RING_CTRL_CM_ACCEPT = 0x83,
 	RING_CTRL_CM_REJECT = 0x84,
 	RING_CTRL_CM_ESTABLISH = 0x85,
 	RING_CTRL_CM_DISCONNECT = 0x86,
-	RING_CTRL_CM_SIDR = 0x87,
-	RING_CTRL_CM_EVENT = 0x88,
+	RING_CTRL_CM_GET_EVENT = 0x88,
+	RING_CTRL_CM_CREATE_CHANNEL = 0x89,
+	RING_CTRL_CM_DESTROY_CHANNEL = 0x8a,
+	RING_CTRL_CM_CREATE_ID = 0x8b,
+	RING_CTRL_CM_DESTROY_ID = 0x8c,
+	RING_CTRL_CM_MIGRATE = 0x8d,
+	RING_CTRL_CM_BIND = 0x8e,
+	RING_CTRL_CM_RESOLVE_ADDR = 0x8f,
+	RING_CTRL_CM_RESOLVE_ROUTE = 0x90,
+	RING_CTRL_CM_NOTIFY = 0x91,
+	RING_CTRL_CM_QP_ATTR = 0x92,
+	RING_CTRL_CM_QUERY = 0x93,
+	RING_CTRL_CM_SET_OPTION = 0x94,
+	RING_CTRL_CM_JOIN_MCAST = 0x95,
+	RING_CTRL_CM_LEAVE_MCAST = 0x96,
 	RING_CTRL_CM_LAST = 0xbf,
 
 	RING_CTRL_OP_COUNT = 0xc0
