@@ -115,6 +115,7 @@ context_free(struct rnic_context *ctx)
 	client_map_fini(&ctx->qps);
 	client_map_fini(&ctx->cqs);
 	client_map_fini(&ctx->srqs);
+	client_map_fini(&ctx->cm_ids);
 	if (ctx->gate)
 		munmap(ctx->gate, (size_t)sysconf(_SC_PAGESIZE));
 	pthread_cond_destroy(&ctx->cond);
@@ -290,6 +291,7 @@ child_close(struct rnic_context *ctx)
 		close_once(&ch->event_fd);
 		close_once(&ch->fd);
 	}
+	client_cm_child_close(ctx);
 }
 
 int

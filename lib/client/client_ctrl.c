@@ -80,6 +80,7 @@ client_die(struct rnic_context *ctx, int why)
 	client_fd_raise(ctx->event_fd);
 	for (struct rnic_channel *ch = ctx->channels; ch; ch = ch->next)
 		client_fd_raise(ch->event_fd);
+	client_cm_die(ctx);
 	pthread_cond_broadcast(&ctx->cond);
 }
 

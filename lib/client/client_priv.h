@@ -158,9 +158,10 @@ struct rnic_context {
 	uint32_t num_arenas;
 	struct ring_ctrl_arena_mapped *owed; /* notices that the socket had no room for */
 	uint32_t num_owed;
-	struct client_map qps, cqs, srqs;
+	struct client_map qps, cqs, srqs, cm_ids;
 	struct client_obj *objects;
 	struct rnic_channel *channels;
+	struct rnic_cm_channel *cm_channels;
 	struct client_event *events, **events_end;
 	uint32_t num_events;
 	uint32_t unacked; /* events of no object */
@@ -381,5 +382,10 @@ void client_channel_del(struct rnic_channel *ch, struct client_cq *cq);
 
 void client_av_to_ctrl(struct ring_ctrl_av *av, const struct rnic_ah_attr *attr);
 void client_av_from_ctrl(struct rnic_ah_attr *attr, const struct ring_ctrl_av *av);
+void client_qp_attr_from_ctrl(struct rnic_qp_attr *attr, const struct ring_ctrl_qp_attr *a);
+/** With the context's lock, the daemon is gone: whoever waits for such events wakes. */
+void client_cm_die(struct rnic_context *ctx);
+/** In a forked child: close what it inherited of such channels. */
+void client_cm_child_close(struct rnic_context *ctx);
 
 #endif /* CLIENT_PRIV_H */

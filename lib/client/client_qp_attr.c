@@ -156,11 +156,9 @@ rnic_modify_qp(struct rnic_qp *qp, const struct rnic_qp_attr *attr, unsigned int
 	return rnic_modify_qps(&qp, attr, mask, NULL, 1);
 }
 
-static void
-attr_from_ctrl(struct rnic_qp_attr *attr, const struct ring_ctrl_query_qp_rep *rep)
+void
+client_qp_attr_from_ctrl(struct rnic_qp_attr *attr, const struct ring_ctrl_qp_attr *a)
 {
-	const struct ring_ctrl_qp_attr *a = &rep->attr;
-
 	*attr = (struct rnic_qp_attr){
 		.qp_state = a->state,
 		.cur_qp_state = a->cur_state,
@@ -172,14 +170,6 @@ attr_from_ctrl(struct rnic_qp_attr *attr, const struct ring_ctrl_query_qp_rep *r
 		.dest_qp_num = a->dest_qpn,
 		.qp_access_flags = a->access,
 		.rate_limit = a->rate_limit,
-		.cap =
-			{
-				.max_send_wr = rep->max_send_wr,
-				.max_recv_wr = rep->max_recv_wr,
-				.max_send_sge = rep->max_send_sge,
-				.max_recv_sge = rep->max_recv_sge,
-				.max_inline_data = rep->max_inline,
-			},
 		.pkey_index = a->pkey_index,
 		.en_sqd_async_notify = a->en_sqd_async_notify,
 		.sq_draining = a->sq_draining,
@@ -194,6 +184,19 @@ attr_from_ctrl(struct rnic_qp_attr *attr, const struct ring_ctrl_query_qp_rep *r
 	client_av_from_ctrl(&attr->ah_attr, &a->av);
 }
 
+static void
+attr_from_query(struct rnic_qp_attr *attr, const struct ring_ctrl_query_qp_rep *rep)
+{
+	client_qp_attr_from_ctrl(attr, &rep->attr);
+	attr->cap = (struct rnic_qp_cap){
+		.max_send_wr = rep->max_send_wr,
+		.max_recv_wr = rep->max_recv_wr,
+		.max_send_sge = rep->max_send_sge,
+		.max_recv_sge = rep->max_recv_sge,
+		.max_inline_data = rep->max_inline,
+	};
+}
+
 int
 rnic_query_qp(struct rnic_qp *pub, struct rnic_qp_attr *attr, struct rnic_qp_init_attr *init)
 {
@@ -204,7 +207,7 @@ rnic_query_qp(struct rnic_qp *pub, struct rnic_qp_attr *attr, struct rnic_qp_ini
 
 	if (rc)
 		return rc;
-	attr_from_ctrl(&all, &rep);
+	attr_from_query(&all, &rep);
 	if (attr)
 		*attr = all;
 	if (init)

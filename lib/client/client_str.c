@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "rnic.h"
+#include "rnic_cm.h"
 
 #define NAME_OF(table, i) \
 	((i) < sizeof(table) / sizeof((table)[0]) && (table)[i] ? (table)[i] : "unknown")
@@ -71,6 +72,25 @@ static const char *const qp_state[] = {
 	[RNIC_QPS_ERR] = "ERR",
 };
 
+static const char *const cm_event[] = {
+	[RNIC_CM_EVENT_ADDR_RESOLVED] = "ADDR_RESOLVED",
+	[RNIC_CM_EVENT_ADDR_ERROR] = "ADDR_ERROR",
+	[RNIC_CM_EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
+	[RNIC_CM_EVENT_ROUTE_ERROR] = "ROUTE_ERROR",
+	[RNIC_CM_EVENT_CONNECT_REQUEST] = "CONNECT_REQUEST",
+	[RNIC_CM_EVENT_CONNECT_RESPONSE] = "CONNECT_RESPONSE",
+	[RNIC_CM_EVENT_CONNECT_ERROR] = "CONNECT_ERROR",
+	[RNIC_CM_EVENT_UNREACHABLE] = "UNREACHABLE",
+	[RNIC_CM_EVENT_REJECTED] = "REJECTED",
+	[RNIC_CM_EVENT_ESTABLISHED] = "ESTABLISHED",
+	[RNIC_CM_EVENT_DISCONNECTED] = "DISCONNECTED",
+	[RNIC_CM_EVENT_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
+	[RNIC_CM_EVENT_MULTICAST_JOIN] = "MULTICAST_JOIN",
+	[RNIC_CM_EVENT_MULTICAST_ERROR] = "MULTICAST_ERROR",
+	[RNIC_CM_EVENT_ADDR_CHANGE] = "ADDR_CHANGE",
+	[RNIC_CM_EVENT_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
+};
+
 const char *
 rnic_wc_status_str(uint32_t status)
 {
@@ -91,6 +111,12 @@ const char *
 rnic_event_type_str(uint32_t type)
 {
 	return NAME_OF(event_type, type);
+}
+
+const char *
+rnic_cm_event_str(uint32_t event)
+{
+	return NAME_OF(cm_event, event);
 }
 
 const char *
@@ -131,6 +157,10 @@ rnic_strerror(int err)
 		return "the daemon's answer makes no sense";
 	case EOPNOTSUPP:
 		return "the device does not offer this";
+	case EADDRINUSE:
+		return "another id has that port";
+	case EADDRNOTAVAIL:
+		return "not an address of the device's, or no port is free";
 	case EDQUOT:
 		return "the user's quota at the daemon is used up";
 	case ENOMEM:
