@@ -13,7 +13,7 @@
 
 #define ROCE_MAD_LEN 256	 /* always: shorter ones are refused */
 #define ROCE_MAD_HDR_LEN 24
-#define ROCE_MAD_CLASS_CM 0x07
+#define ROCE_MAD_CLASS_CM 7
 #define ROCE_MAD_CM_VERSION 2	 /* of the class */
 #define ROCE_MAD_METHOD_SEND 3	 /* the only one that CM messages have */
 

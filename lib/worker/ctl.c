@@ -298,8 +298,12 @@ wait_ms(struct worker_device *d, int timeout_ms, bool polling)
 	uint64_t due = ctl_net_deadline(d, now), ms;
 	struct ctl_timewait *t = STAILQ_FIRST(&d->timewait);
 
+	uint64_t cm = ctl_cm_deadline(d);
+
 	if (t != NULL && t->due < due)
 		due = t->due;
+	if (cm < due)
+		due = cm;
 	if (d->accept_paused && d->accept_due < due)
 		due = d->accept_due;
 	if (d->lanes_busy && d->lanes_due < due)
@@ -353,6 +357,7 @@ worker_ctl_poll(struct worker_device *d, int timeout_ms)
 	ctl_mrs_check(d);
 	ctl_gsi_run(d);
 	ctl_net_tick(d, now);
+	ctl_cm_tick(d, now);
 	ctl_grace_poll(d);
 	ctl_timewait_poll(d, now);
 	ctl_clients_reap(d);
@@ -567,7 +572,8 @@ worker_device_create(const struct worker_config *cfg, const char **why)
 	d->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (d->epfd < 0 || shared_init(d, why) < 0 || pools_init(d, why) < 0 ||
 		ctl_helper_start(d) < 0 || mapmem_sigbus_install() < 0 ||
-		ctl_net_init(d, why) < 0 || workers_init(d, why) < 0) {
+		ctl_net_init(d, why) < 0 || workers_init(d, why) < 0 ||
+		ctl_cm_init(d) < 0) {
 		worker_device_destroy(d);
 		return NULL;
 	}
@@ -657,6 +663,7 @@ worker_device_destroy(struct worker_device *d)
 			worker_destroy(d->workers[i]);
 	}
 	messages_end(d);
+	ctl_cm_fini(d);
 	ctl_net_fini(d);
 	for (int i = 0; i < CTL_KINDS; i++)
 		ctl_map_fini(&d->objs[i]);

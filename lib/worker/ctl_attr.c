@@ -55,6 +55,12 @@ guid_of(const uint8_t *mac6)
 	return guid;
 }
 
+uint64_t
+ctl_node_guid(const struct worker_device *d)
+{
+	return guid_of(d->port[0].mac);
+}
+
 int
 ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
@@ -66,7 +72,7 @@ ctl_op_query_device(struct ctl_client *c, const void *req, void *rep, struct ctl
 	if (r->reserved != 0)
 		return -EINVAL;
 	p->transport = RING_TRANSPORT_ROCE;
-	p->node_guid = p->sys_image_guid = guid_of(c->dev->port[0].mac);
+	p->node_guid = p->sys_image_guid = ctl_node_guid(c->dev);
 	p->device_cap_flags = CAP_CURR_QP_STATE_MOD | CAP_PORT_ACTIVE_EVENT | CAP_SYS_IMAGE_GUID |
 		CAP_RC_RNR_NAK_GEN | CAP_SRQ_RESIZE | CAP_MEM_WINDOW |
 		CAP_MEM_MGT_EXTENSIONS | CAP_MEM_WINDOW_TYPE_2B | CAP_ON_DEMAND_PAGING |

@@ -9,9 +9,8 @@
 
 #include "ctl_priv.h"
 
-/* The port that owns an address, or -1. */
-static int
-owner_port(const struct worker_device *d, const struct net_ip *ip)
+int
+ctl_net_owner(const struct worker_device *d, const struct net_ip *ip)
 {
 	for (uint32_t i = 0; i < d->sh.num_ports; i++) {
 		if (net_iface_owns(net_iface_get(&d->sh.iface[i]), ip))
@@ -117,17 +116,18 @@ av_fields(struct worker_device *d, const struct ring_ctrl_av *av, const struct n
 	return g;
 }
 
-int
-ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out)
+/* Without a client the neighbour is nobody's share: for what the transports say themselves. */
+static int
+path_resolve(struct worker_device *d, struct ctl_client *c, const struct ring_ctrl_av *av,
+	struct verbs_av *out)
 {
-	struct worker_device *d = c->dev;
 	struct net_ip dst = net_ip_from_bytes(av->dgid.raw), hop;
 	const struct ctl_gid *g = av_fields(d, av, &dst, out);
 	int owner, err;
 
 	if (g == NULL || !net_ip_is_host(&dst)) /* B130 */
 		return -EINVAL;
-	owner = owner_port(d, &dst);
+	owner = ctl_net_owner(d, &dst);
 	if (owner >= 0)
 		return hairpin(d, (uint32_t)owner, &dst, out);
 	if (is_broadcast(d, out->port, g->vid, &dst))
@@ -135,7 +135,22 @@ ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs
 	err = next_hop(d, out->port, g->vid, &dst, &hop);
 	if (err < 0)
 		return err;
-	return ctl_neigh_get(c, d->port[out->port].neighs, &hop, g->vid, &out->neigh);
+	if (c != NULL)
+		return ctl_neigh_get(c, d->port[out->port].neighs, &hop, g->vid, &out->neigh);
+	out->neigh = net_neigh_get(d->port[out->port].neighs, &hop, g->vid, ctl_now(d));
+	return out->neigh != NULL ? 0 : -ENOMEM;
+}
+
+int
+ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out)
+{
+	return path_resolve(c->dev, c, av, out);
+}
+
+int
+ctl_av_resolve_own(struct worker_device *d, const struct ring_ctrl_av *av, struct verbs_av *out)
+{
+	return path_resolve(d, NULL, av, out);
 }
 
 bool

@@ -478,6 +478,10 @@ reap_step(struct ctl_client *c)
 	ctl_wait_wake(c, -ECONNRESET);
 	ctl_resolves_cancel(c);
 	ctl_ahs_cancel(c);
+	/* Peers are told before the QPs go. */
+	if (reap_kind(c, CTL_CM_ID, ctl_cm_id_destroy) ||
+		reap_kind(c, CTL_CM_CHANNEL, ctl_cm_channel_destroy))
+		return false;
 	if (reap_kind(c, CTL_QP, ctl_qp_destroy) || reap_kind(c, CTL_OPEN, ctl_open_destroy) ||
 		reap_kind(c, CTL_AH, ctl_ah_destroy))
 		return false;

@@ -97,17 +97,19 @@ ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
 	const struct verbs_cq *cq = m->event.obj;
 	const struct verbs_srq *srq = m->event.obj;
 
-	(void)d;
 	/* Types are numbered alike on both sides. */
 	switch (m->event.event) {
 	case VERBS_EVENT_CQ_ERR:
 		ctl_event_object(&((struct ctl_cq *)cq->owner)->o, RING_EVENT_CQ_ERR,
 			RING_EVENT_OF_CQ);
 		break;
+	case VERBS_EVENT_COMM_EST:
+		ctl_cm_qp_established(d, ctl_obj_handle(&qp_of(qp)->o));
+		ctl_event_object(&qp_of(qp)->o, m->event.event, RING_EVENT_OF_QP);
+		break;
 	case VERBS_EVENT_QP_FATAL:
 	case VERBS_EVENT_QP_REQ_ERR:
 	case VERBS_EVENT_QP_ACCESS_ERR:
-	case VERBS_EVENT_COMM_EST:
 	case VERBS_EVENT_SQ_DRAINED:
 	case VERBS_EVENT_QP_LAST_WQE_REACHED:
 		qp_event(qp_of(qp), m->event.event);

@@ -76,6 +76,18 @@ gid_find(struct ctl_port *p, const struct net_ip *ip, uint16_t vid)
 	return NULL;
 }
 
+int
+ctl_net_gid(const struct worker_device *d, uint32_t port, const struct net_ip *ip, uint16_t vid)
+{
+	const struct ctl_port *p = &d->port[port];
+
+	for (int i = 0; i < CTL_GIDS; i++) {
+		if (p->gids[i].used && p->gids[i].vid == vid && net_ip_eq(&p->gids[i].ip, ip))
+			return i;
+	}
+	return -1;
+}
+
 static void
 gid_add(struct worker_device *d, uint32_t port, const struct net_ip *ip, uint16_t vid)
 {

@@ -16,6 +16,8 @@ const char *const ctl_kind_name[CTL_KINDS] = {
 	[CTL_MR] = "mrs",
 	[CTL_MEM] = "blocks",
 	[CTL_AH] = "ahs",
+	[CTL_CM_CHANNEL] = "cm_channels",
+	[CTL_CM_ID] = "cm_ids",
 };
 
 /* ---- uids ---------- */
@@ -102,6 +104,7 @@ ctl_quota(const struct worker_device *d, enum ctl_kind kind)
 {
 	switch (kind) {
 	case CTL_QP:
+	case CTL_CM_ID:
 		return d->cfg.quota_qps;
 	case CTL_CQ:
 		return d->cfg.quota_cqs;

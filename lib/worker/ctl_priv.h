@@ -38,6 +38,8 @@ struct ctl_listener;
 struct ctl_neigh_wait;
 struct ctl_nl;
 struct ctl_watch;
+struct roce_cm;
+struct roce_mad;
 
 /* ---- event sources ---------- */
 
@@ -90,6 +92,8 @@ enum ctl_kind {
 	CTL_MR, /* memory windows too */
 	CTL_MEM,
 	CTL_AH,
+	CTL_CM_CHANNEL,
+	CTL_CM_ID,
 	CTL_KINDS
 };
 
@@ -638,7 +642,7 @@ struct ctl_qp {
 	bool was_connected; /* left INIT once: the number goes through timewait */
 	bool dead;
 	uint32_t worker;
-	TAILQ_HEAD(, ctl_qp_op) ops; /* the first is under way */
+	TAILQ_HEAD(ctl_qp_ops, ctl_qp_op) ops; /* the first is under way */
 	bool busy;    /* the first operation has begun */
 	bool running; /* operations are being begun, further up the stack */
 	bool gone;    /* nothing refers to it any more */
@@ -713,6 +717,9 @@ struct ctl_neigh_wait {
 int ctl_av_resolve(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out);
 /** The same for a group's address, to which there is no way to be found. @return false: -EINVAL. */
 bool ctl_av_group(struct ctl_client *c, const struct ring_ctrl_av *av, struct verbs_av *out);
+/** The same for what the daemon says itself, which is no uid's. */
+int ctl_av_resolve_own(struct worker_device *d, const struct ring_ctrl_av *av,
+		       struct verbs_av *out);
 /** net_neigh_get() within the uid's share: 0, -EAGAIN, -ENOMEM. */
 int ctl_neigh_get(struct ctl_client *c, struct net_neigh_table *t, const struct net_ip *ip,
 		  uint16_t vid, struct net_neigh **out);
@@ -783,6 +790,13 @@ uint64_t ctl_net_deadline(struct worker_device *d, uint64_t now);
 void ctl_net_rx(struct worker_device *d, uint16_t port, struct rte_mbuf *m);
 /** A finished frame leaves through a worker, which owns the queue. 0, or -ENOBUFS: it is freed. */
 int ctl_net_transmit(struct worker_device *d, uint32_t worker, uint16_t port, struct rte_mbuf *m);
+/** The port that owns an address, or -1. */
+int ctl_net_owner(const struct worker_device *d, const struct net_ip *ip);
+/** The GID of that address and VLAN on a port, or -1. */
+int ctl_net_gid(const struct worker_device *d, uint32_t port, const struct net_ip *ip,
+		uint16_t vid);
+/** Network order. */
+uint64_t ctl_node_guid(const struct worker_device *d);
 /** Largest RoCE path MTU, enum ring_mtu, that fits IP packets of so many bytes (B194). */
 unsigned int ctl_mtu_of(uint16_t ip_mtu);
 
@@ -857,6 +871,28 @@ int ctl_op_destroy_ah(struct ctl_client *c, const void *req, void *rep, struct c
 int ctl_op_attach_mcast(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 int ctl_op_detach_mcast(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
 
+int ctl_op_cm_listen(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_connect(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_accept(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_reject(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_establish(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_disconnect(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_get_event(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_create_channel(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_destroy_channel(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_create_id(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_destroy_id(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_migrate(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_bind(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_resolve_addr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_resolve_route(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_notify(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_qp_attr(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_query(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_set_option(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_join_mcast(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+int ctl_op_cm_leave_mcast(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e);
+
 /** Take objects of a dying client down; each ends in ctl_obj_del(). */
 void ctl_pd_destroy(struct ctl_obj *o);
 void ctl_mem_destroy(struct ctl_obj *o);
@@ -868,6 +904,8 @@ void ctl_srq_destroy(struct ctl_obj *o);
 void ctl_open_destroy(struct ctl_obj *o);
 void ctl_xrcd_destroy(struct ctl_obj *o);
 void ctl_ah_destroy(struct ctl_obj *o);
+void ctl_cm_channel_destroy(struct ctl_obj *o);
+void ctl_cm_id_destroy(struct ctl_obj *o);
 
 /** A bell slot, the same at every worker. As ctl_mem_alloc(). */
 int ctl_bell_get(struct ctl_client *c, uint32_t *bell);
@@ -888,6 +926,31 @@ void ctl_target_event(struct ctl_qp *qp, unsigned int type);
 void ctl_event_all(struct worker_device *d, unsigned int type, unsigned int object,
 		   uint32_t handle);
 void ctl_notify(struct worker_device *d, struct verbs_cq *cq);
+
+/* ---- connection management (ctl_cm.h) ---------- */
+
+/** The device's part of it. */
+struct ctl_cm {
+	struct ctl_map ports; /* by space and number */
+	struct ctl_map by_qpn; /* ids whose connection holds a QPN */
+	struct roce_cm *roce;
+	const struct roce_mad *rx; /* that is being looked at */
+	STAILQ_HEAD(, ctl_cm_mad) mads; /* above the rate */
+	uint32_t num_mads;
+	uint64_t mad_time; /* up to which the rate is used */
+	uint64_t events_sent;
+	uint64_t requests_refused; /* beyond a listener's backlog or a uid's quota */
+};
+
+int ctl_cm_init(struct worker_device *d);
+void ctl_cm_fini(struct worker_device *d);
+/** Some of what is due. */
+void ctl_cm_tick(struct worker_device *d, uint64_t now);
+uint64_t ctl_cm_deadline(const struct worker_device *d);
+/** A QP's first packet has come. */
+void ctl_cm_qp_established(struct worker_device *d, uint32_t qpn);
+/** Whether packets to it may be under way: its number may not be used again yet. */
+bool ctl_cm_qpn_held(const struct worker_device *d, uint32_t qpn);
 
 /* ---- the device ---------- */
 
@@ -933,6 +996,7 @@ struct worker_device {
 	uint32_t gsi_psn;
 	uint64_t gsi_shown, gsi_sent, gsi_unsent; /* the last: no buffer or message for them */
 	struct ctl_port port[PMD_MAX_PORTS + 1];
+	struct ctl_cm cm;
 	struct net_route_table routes;
 	struct ctl_nl *nl; /* NULL: no port stands on a kernel interface */
 	struct ctl_map resolutions; /* under way, by neighbour */

@@ -378,7 +378,7 @@ ctl_qpn_retire(struct worker_device *d, struct ctl_qp *qp)
 	uint32_t qpn = ctl_obj_handle(&qp->o);
 
 	/* Packets of the old connection may be under way: the number stays unused for a while. */
-	if (qp->was_connected)
+	if (qp->was_connected || ctl_cm_qpn_held(d, qpn))
 		t = malloc(sizeof(*t));
 	if (t == NULL) {
 		roce_qpn_release(d->sh.qpns, qpn);
@@ -395,8 +395,15 @@ ctl_timewait_poll(struct worker_device *d, uint64_t now)
 {
 	struct ctl_timewait *t;
 
-	while ((t = STAILQ_FIRST(&d->timewait)) != NULL && t->due <= now) {
+	for (uint32_t n = d->num_timewait;
+		n > 0 && (t = STAILQ_FIRST(&d->timewait)) != NULL && t->due <= now; n--) {
 		STAILQ_REMOVE_HEAD(&d->timewait, link);
+		if (now != UINT64_MAX && ctl_cm_qpn_held(d, t->qpn)) {
+			/* its connection's is longer than ours */
+			t->due = now + d->timewait_ns;
+			STAILQ_INSERT_TAIL(&d->timewait, t, link);
+			continue;
+		}
 		roce_qpn_release(d->sh.qpns, t->qpn);
 		d->num_timewait--;
 		free(t);

@@ -12,6 +12,9 @@ struct ctl_qp_op {
 	struct ctl_elem e;
 	void (*begin)(struct ctl_qp_op *op);
 	/* modify */
+	uint32_t worker; /* to be bound to; RING_NO_HANDLE: any */
+	void (*told)(struct ctl_client *c, uint32_t who, int status); /* or NULL */
+	uint32_t who;
 	uint32_t mask;
 	unsigned int next; /* state */
 	struct ring_ctrl_qp_attr ring;
@@ -35,6 +38,17 @@ int ctl_target_create(struct ctl_client *c, const struct ring_ctrl_create_qp_req
 int ctl_target_close(struct ctl_client *c, struct ctl_qp *qp, struct ring_ctrl_done_rep *rep,
 		     struct ctl_elem e);
 void ctl_target_free(struct ctl_qp *qp);
+/** What a MODIFY_QP that is no client's asks for. */
+struct ctl_qp_change {
+	struct ring_ctrl_qp_attr attr;
+	uint32_t mask;
+	uint32_t worker; /* to be bound to; RING_NO_HANDLE: any */
+	/* Called at its end, with the QP's client, which may be dying; or NULL. */
+	void (*told)(struct ctl_client *c, uint32_t who, int status);
+	uint32_t who;
+};
+/** Modify it when it is its turn. May end at once. 0 or -ENOMEM: not told. */
+int ctl_qp_modify(struct ctl_qp *qp, const struct ctl_qp_change *change);
 /** May free the QP. */
 void ctl_qp_op_next(struct ctl_qp *qp);
 /** The operation has ended; the next begins. May free the QP, unless called from begin(). */

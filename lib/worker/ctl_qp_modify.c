@@ -24,6 +24,8 @@ modify_done(struct ctl_qp_op *op, int status)
 		net_neigh_put(op->attr.av.neigh);
 	if (p != NULL)
 		p->state = ctl_qp_state(op->qp);
+	if (op->told != NULL)
+		op->told(op->qp->o.client, op->who, status);
 	ctl_qp_op_done(op, status);
 }
 
@@ -210,13 +212,17 @@ bind_step(struct ctl_qp_op *op)
 
 /* ---- getting ready ---------- */
 
+/* Home of its SRQ; where a connection's request came; home of its CQ. */
 static uint32_t
-worker_of(struct worker_device *d, const struct ctl_qp *qp)
+worker_of(struct worker_device *d, const struct ctl_qp_op *op)
 {
+	const struct ctl_qp *qp = op->qp;
+
 	if (qp->xrc != NULL)
 		return ctl_worker_near(d, ctl_obj_handle(&qp->o) % d->sh.num_workers);
-	return qp->srq != NULL ? ctl_srq_worker(d, qp->srq, qp->rcq)
-			       : ctl_worker_for(d, qp->rcq);
+	if (qp->srq != NULL)
+		return ctl_srq_worker(d, qp->srq, qp->rcq);
+	return op->worker < d->sh.num_workers ? op->worker : ctl_worker_for(d, qp->rcq);
 }
 
 static void
@@ -237,7 +243,7 @@ apply(struct ctl_qp_op *op)
 		else
 			made(op);
 	} else {
-		qp->worker = worker_of(d, qp);
+		qp->worker = worker_of(d, op);
 		d->qps_on[qp->worker]++;
 		bind_step(op);
 	}
@@ -273,7 +279,8 @@ ctl_qp_cancel_wait(struct ctl_qp *qp)
 static void
 path(struct ctl_qp_op *op)
 {
-	struct ctl_client *c = op->e.call->client; /* who may not be the QP's only one */
+	/* who asks, who may not be the QP's only one; the daemon asks for the QP's own */
+	struct ctl_client *c = op->e.call != NULL ? op->e.call->client : op->qp->o.client;
 	int err = ctl_av_resolve(c, &op->ring.av, &op->attr.av);
 
 	op->neigh_wait.resolved = neigh_resolved;
@@ -358,19 +365,17 @@ translate(struct ctl_qp_op *op)
 static void
 modify_begin(struct ctl_qp_op *op)
 {
-	const struct ring_ctrl_modify_qp_req *r = ctl_elem_req(op->e);
+	const struct ring_ctrl_qp_attr *a = &op->ring;
 	struct ctl_qp *qp = op->qp;
 	unsigned int cur = ctl_qp_state(qp);
 	int err;
 
-	op->ring = r->attr;
-	op->mask = r->mask;
-	op->next = (r->mask & RING_QP_STATE) ? r->attr.state : cur;
-	if ((r->mask & RING_QP_CUR_STATE) && r->attr.cur_state != cur)
+	op->next = (op->mask & RING_QP_STATE) ? a->state : cur;
+	if ((op->mask & RING_QP_CUR_STATE) && a->cur_state != cur)
 		err = -EINVAL;
 	else
-		err = verbs_qp_modify_check((enum verbs_qp_type)qp->type, cur, op->next, r->mask);
-	if (err == 0 && (r->mask & MASK_REFUSED) != 0)
+		err = verbs_qp_modify_check((enum verbs_qp_type)qp->type, cur, op->next, op->mask);
+	if (err == 0 && (op->mask & MASK_REFUSED) != 0)
 		err = -EOPNOTSUPP;
 	if (err == 0 && !values_ok(qp->dev, qp, op))
 		err = -EINVAL;
@@ -386,17 +391,46 @@ modify_begin(struct ctl_qp_op *op)
 		apply(op);
 }
 
+static int
+modify_add(struct ctl_qp *qp, struct ctl_elem e, const struct ctl_qp_change *change)
+{
+	int err = ctl_qp_op_add(qp, e, modify_begin);
+	struct ctl_qp_op *op;
+
+	if (err < 0)
+		return err;
+	op = TAILQ_LAST(&qp->ops, ctl_qp_ops);
+	op->ring = change->attr;
+	op->mask = change->mask;
+	op->worker = change->worker;
+	op->told = change->told;
+	op->who = change->who;
+	return 0;
+}
+
+int
+ctl_qp_modify(struct ctl_qp *qp, const struct ctl_qp_change *change)
+{
+	int err = modify_add(qp, (struct ctl_elem){NULL, 0}, change);
+
+	if (err == 0)
+		ctl_qp_op_next(qp);
+	return err;
+}
+
 int
 ctl_op_modify_qp(struct ctl_client *c, const void *req, void *rep, struct ctl_elem e)
 {
 	const struct ring_ctrl_modify_qp_req *r = req;
+	struct ctl_qp_change change = {
+		.attr = r->attr, .mask = r->mask, .worker = RING_NO_HANDLE};
 	struct ctl_qp *qp = ctl_qp_find(c, r->qpn);
 	int err;
 
 	(void)rep;
 	if (qp == NULL || r->attr.reserved != 0)
 		return -EINVAL;
-	err = ctl_qp_op_add(qp, e, modify_begin);
+	err = modify_add(qp, e, &change);
 	if (err < 0)
 		return err;
 	ctl_qp_op_next(qp);

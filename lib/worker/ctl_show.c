@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl_priv.h"
+#include "ctl_cm.h"
 #include "ctl_qp.h"
+#include "roce_cm.h"
 
 struct show {
 	struct worker_device *d;
@@ -382,6 +383,102 @@ show_routes(struct show *s)
 	}
 }
 
+/* ---- connection management ---------- */
+
+static void
+endpoint(struct show *s, const char *key, const struct ring_cm_addr *a)
+{
+	struct net_ip ip = ctl_cm_ip(a);
+	char text[NET_IP_TEXT + 16], addr[NET_IP_TEXT];
+
+	net_ip_format(&ip, addr);
+	if (a->version == 0)
+		strcpy(text, "-");
+	else if (a->version == 4)
+		snprintf(text, sizeof(text), "%s:%u", addr, a->port);
+	else
+		snprintf(text, sizeof(text), "[%s]:%u", addr, a->port);
+	str(s, key, text);
+}
+
+static const char *
+space_name(unsigned int ps)
+{
+	return ps == RING_CM_PS_TCP ? "tcp" : ps == RING_CM_PS_UDP ? "udp" : "ib";
+}
+
+static void
+fill_id(struct show *s, struct ctl_obj *o)
+{
+	const struct ctl_cm_id *id = (const struct ctl_cm_id *)o;
+
+	num(s, "id", ctl_obj_handle(o));
+	str(s, "space", space_name(id->ps));
+	str(s, "state", ctl_cm_state_name(id->state));
+	endpoint(s, "local", &id->src);
+	endpoint(s, "peer", &id->dst);
+	num(s, "qpn", id->by_qpn ? id->qpn : 0);
+	num(s, "events", id->waiting);
+}
+
+static void
+show_listeners(struct show *s)
+{
+	struct ctl_client *c;
+	struct ctl_obj *o;
+
+	TAILQ_FOREACH(c, &s->d->clients, link) {
+		TAILQ_FOREACH(o, &c->objs[CTL_CM_ID], link) {
+			const struct ctl_cm_id *id = (const struct ctl_cm_id *)o;
+
+			if (id->state != CTL_CM_LISTEN || !show_begin(s))
+				continue;
+			num(s, "context", c->id);
+			num(s, "id", ctl_obj_handle(o));
+			str(s, "space", space_name(id->ps));
+			endpoint(s, "local", &id->src);
+			num(s, "unfetched", id->unfetched);
+			num(s, "backlog", id->backlog);
+			end(s);
+		}
+	}
+}
+
+/* What the transport has: timewait, and connections of clients that are gone, among it. */
+static void
+show_connection(void *arg, const struct roce_cm_info *info)
+{
+	struct show *s = arg;
+	char text[NET_IP_TEXT];
+
+	if (!show_begin(s))
+		return;
+	num(s, "local_id", info->local_id);
+	num(s, "remote_id", info->remote_id);
+	str(s, "state", roce_cm_state_name(info->state));
+	str(s, "side", info->active ? "active" : "passive");
+	num(s, "service", info->service_id);
+	str(s, "peer", net_ip_format(&info->params.av.dgid, text));
+	num(s, "qpn", info->params.local_qpn);
+	num(s, "dest_qpn", info->params.dest_qpn);
+	num(s, "retries_left", info->retries_left);
+	end(s);
+}
+
+static void
+show_cm_counters(struct show *s)
+{
+	const uint64_t *count = roce_cm_counters(s->d->cm.roce);
+
+	if (!show_begin(s))
+		return;
+	for (unsigned int i = 0; i < ROCE_CM_C_COUNT; i++)
+		num(s, roce_cm_counter_name((enum roce_cm_counter)i), count[i]);
+	num(s, "events", s->d->cm.events_sent);
+	num(s, "requests_refused", s->d->cm.requests_refused);
+	end(s);
+}
+
 int
 worker_show(struct worker_device *d, const char *kind, uint32_t skip, uint32_t max,
 	const struct worker_show *out)
@@ -416,6 +513,14 @@ worker_show(struct worker_device *d, const char *kind, uint32_t skip, uint32_t m
 		show_cc(&s);
 	else if (strcmp(kind, "cc-qps") == 0)
 		show_objects(&s, CTL_QP, fill_cc_qp);
+	else if (strcmp(kind, "ids") == 0)
+		show_objects(&s, CTL_CM_ID, fill_id);
+	else if (strcmp(kind, "listeners") == 0)
+		show_listeners(&s);
+	else if (strcmp(kind, "connections") == 0)
+		roce_cm_walk(d->cm.roce, show_connection, &s);
+	else if (strcmp(kind, "cm") == 0)
+		show_cm_counters(&s);
 	else
 		return -ENOENT;
 	return (int)s.given;

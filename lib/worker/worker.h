@@ -100,9 +100,9 @@ int worker_ping(struct worker_device *d, uint32_t worker, void (*done)(void *arg
 
 /**
  * Walk objects of a kind ("contexts", "pds", "mrs", "cqs", "qps", "srqs", "ports", "workers",
- * "counters", "memory", "neighbours", "routes", "cc", "cc-qps"), from the `skip`th, at most
- * `max`. Each is
- * given as name/value pairs through emit(); begin and end mark an object. Control thread.
+ * "counters", "memory", "neighbours", "routes", "cc", "cc-qps", "ids", "listeners",
+ * "connections", "cm"), from the `skip`th, at most `max`. Each is given as name/value pairs
+ * through emit(); begin and end mark an object. Control thread.
  * @return objects given, or -ENOENT for an unknown kind.
  */
 struct worker_show {

@@ -30,7 +30,7 @@
 #define WORKER_SHADOWS 65536	 /* default */
 #define WORKER_EVENTS 4096	 /* default */
 #define WORKER_RX_CTL 256	 /* packets on their way to the control thread */
-#define WORKER_GSI 256		 /* MADs on their way to the control thread, or there */
+#define WORKER_GSI 2048		 /* MADs on their way to the control thread, or there */
 #define WORKER_GSI_SOURCES 64	 /* a power of two: sources are told apart so far */
 #define WORKER_NOTIFIES 64
 #define WORKER_NOTIFY_BYTES 1024 /* of a channel, in one write */

@@ -5,7 +5,8 @@
 static const char *const kinds[] = {
 	"contexts", "pds",     "mrs",	    "cqs",    "qps",	    "srqs",
 	"ports",    "workers", "counters", "memory", "neighbours", "routes",
-	"cc",	    "cc-qps",  NULL,
+	"cc",	    "cc-qps",  "ids", "listeners",
+	"connections", "cm", NULL,
 };
 
 const char *const *
