@@ -20,7 +20,7 @@ struct options {
 	unsigned int port, mtu, qps, depth, list, rounds;
 	int gid_index;
 	double seconds;
-	bool verify, once, private_memory;
+	bool verify, once, private_memory, cm;
 	enum bw_op op[BW_OPS];
 	uint32_t size[MAX_LIST];
 	unsigned int num_ops, num_sizes;
@@ -39,6 +39,7 @@ static const char usage_text[] =
 	"  -n, --rounds=N      round trips of each latency test (2000)\n"
 	"  -c, --verify        data of its own in each message, every byte compared: slower\n"
 	"  -P, --private       buffers in private memory, which the daemon reaches by copying\n"
+	"  -R, --rdma-cm       connect the QPs by the connection manager\n"
 	"  -m, --mtu=N         path MTU in bytes (what the port has)\n"
 	"  -j, --json=FILE     the results, for programs; - is standard output\n"
 	"  -p, --port=N        TCP port (18516)\n"
@@ -104,8 +105,8 @@ ask(struct bw_end *e, const struct bw_test *t)
 {
 	char line[160];
 
-	ex_say(&e->conn, "test %s %u %u %u %u %u %u", bw_op_name(t->op), t->size, t->qps, t->depth,
-	       t->list, t->mtu, t->verify);
+	ex_say(&e->conn, "test %s %u %u %u %u %u %u %u", bw_op_name(t->op), t->size, t->qps,
+	       t->depth, t->list, t->mtu, t->verify, t->cm);
 	if (!ex_hear(&e->conn, line, sizeof(line)))
 		ex_fail("the server has gone");
 	if (strcmp(line, "ok"))
@@ -153,7 +154,7 @@ plan(const struct options *o, const struct ex_device *dev, struct bw_test *tests
 			tests[n++] = (struct bw_test){
 				.op = o->op[i], .size = size[k], .mtu = mtu, .verify = o->verify,
 				.qps = lat ? 1 : o->qps, .depth = lat ? 4 : o->depth,
-				.list = lat ? 1 : o->list,
+				.list = lat ? 1 : o->list, .cm = o->cm,
 			};
 	}
 	return n;
@@ -306,7 +307,8 @@ static const struct option long_options[] = {
 	{ "rounds", 1, NULL, 'n' },  { "verify", 0, NULL, 'c' },  { "mtu", 1, NULL, 'm' },
 	{ "json", 1, NULL, 'j' },    { "port", 1, NULL, 'p' },	  { "socket", 1, NULL, 'S' },
 	{ "device", 1, NULL, 'd' },  { "gid-idx", 1, NULL, 'g' }, { "once", 0, NULL, '1' },
-	{ "private", 0, NULL, 'P' },   { "help", 0, NULL, 'h' },    { NULL, 0, NULL, 0 },
+	{ "private", 0, NULL, 'P' },   { "rdma-cm", 0, NULL, 'R' }, { "help", 0, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static void
@@ -328,6 +330,7 @@ option(struct options *o, int opt, char *arg)
 	case 'd': o->device = arg; break;
 	case 'g': o->gid_index = ex_number("--gid-idx", arg, 0, 255); break;
 	case 'P': o->private_memory = true; break;
+	case 'R': o->cm = true; break;
 	case '1': o->once = true; break;
 	case 'h': fputs(usage_text, stdout); exit(0);
 	default: fputs(usage_text, stderr); exit(2);
@@ -344,7 +347,7 @@ main(int argc, char **argv)
 
 	ex_program = "rnic_bw";
 	parse_ops(&o, all);
-	while ((opt = getopt_long(argc, argv, "o:s:q:t:l:D:n:cPm:j:p:S:d:g:1h", long_options,
+	while ((opt = getopt_long(argc, argv, "o:s:q:t:l:D:n:cPRm:j:p:S:d:g:1h", long_options,
 				  NULL)) != -1)
 		option(&o, opt, optarg);
 	if (optind < argc)

@@ -3,7 +3,7 @@
 #ifndef RNIC_BW_H
 #define RNIC_BW_H
 
-#include "ex.h"
+#include "ex_cm.h"
 
 enum bw_op { BW_WRITE, BW_READ, BW_SEND, BW_LAT_WRITE, BW_LAT_READ, BW_LAT_SEND, BW_OPS };
 const char *bw_op_name(enum bw_op op);
@@ -14,6 +14,7 @@ struct bw_test {
 	uint32_t size, qps, depth, list;
 	uint32_t mtu; /* bytes */
 	bool verify;
+	bool cm; /* connect by the connection manager */
 };
 
 struct bw_result {
@@ -27,6 +28,7 @@ struct bw_end {
 	struct ex_device dev;
 	struct ex_conn conn;
 	struct bw_test test;
+	struct ex_cm cm;
 	struct rnic_channel *channel;
 	struct rnic_cq *cq;
 	struct rnic_qp **qp;

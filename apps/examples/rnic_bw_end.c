@@ -164,6 +164,35 @@ learn(struct bw_end *e, struct ex_address *peer)
 	e->remote_addr = addr;
 }
 
+/** With the server's address known to the client, and its port told. */
+static void
+connect_by_cm(struct bw_end *e, bool server, const struct ex_path *path,
+	      const struct ex_address *peer)
+{
+	struct sockaddr_storage addr;
+	unsigned int port;
+	char line[16];
+
+	ex_cm_open(&e->cm, &e->dev, e->qp, (int)e->test.qps);
+	if (server) {
+		ex_cm_gid_address(&e->dev.gid, 0, &addr);
+		ex_say(&e->conn, "cm %u", ex_cm_listen(&e->cm, &addr));
+		ex_cm_accept(&e->cm, path, e->conn.fd);
+		return;
+	}
+	if (!ex_hear(&e->conn, line, sizeof(line)) || sscanf(line, "cm %u", &port) != 1)
+		ex_fail("the server has gone");
+	ex_cm_gid_address(&peer->gid, port, &addr);
+	ex_cm_connect(&e->cm, &addr, path);
+}
+
+static void
+connect_by_hand(struct bw_end *e, const struct ex_path *path, const struct ex_address *peer)
+{
+	for (uint32_t q = 0; q < e->test.qps; q++)
+		ex_connect_qp(&e->dev, e->qp[q], path, &e->own[q], &peer[q]);
+}
+
 /** Addresses client to server, then server to client, each when its own QPs are ready. */
 void
 bw_end_join(struct bw_end *e, bool server)
@@ -178,13 +207,15 @@ bw_end_join(struct bw_end *e, bool server)
 	if (!server)
 		tell(e);
 	learn(e, peer);
-	for (uint32_t q = 0; q < e->test.qps; q++)
-		ex_connect_qp(&e->dev, e->qp[q], &path, &e->own[q], &peer[q]);
+	if (!e->test.cm)
+		connect_by_hand(e, &path, peer);
 	if (server)
 		tell(e);
-	else
+	if (e->test.cm)
+		connect_by_cm(e, server, &path, peer);
+	if (!server)
 		ex_say(&e->conn, "go");
-	if (server && (!ex_hear(&e->conn, line, sizeof(line)) || strcmp(line, "go")))
+	else if (!ex_hear(&e->conn, line, sizeof(line)) || strcmp(line, "go"))
 		ex_fail("the client has gone");
 	free(peer);
 }
@@ -192,6 +223,8 @@ bw_end_join(struct bw_end *e, bool server)
 void
 bw_end_close(struct bw_end *e)
 {
+	if (e->test.cm)
+		ex_cm_close(&e->cm);
 	for (uint32_t q = 0; q < e->test.qps; q++)
 		rnic_destroy_qp(e->qp[q]);
 	rnic_destroy_cq(e->cq);

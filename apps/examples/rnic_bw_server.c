@@ -140,15 +140,16 @@ static bool
 parse(const char *line, struct bw_test *t)
 {
 	char name[16];
-	unsigned int verify, op;
+	unsigned int verify, cm, op;
 
-	if (sscanf(line, "test %15s %u %u %u %u %u %u", name, &t->size, &t->qps, &t->depth,
-		   &t->list, &t->mtu, &verify) != 7)
+	if (sscanf(line, "test %15s %u %u %u %u %u %u %u", name, &t->size, &t->qps, &t->depth,
+		   &t->list, &t->mtu, &verify, &cm) != 8)
 		return false;
 	for (op = 0; op < BW_OPS && strcmp(name, bw_op_name(op)); op++)
 		;
 	t->op = op;
 	t->verify = verify != 0;
+	t->cm = cm != 0;
 	return op < BW_OPS;
 }
 

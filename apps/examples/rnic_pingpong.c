@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ex.h"
+#include "ex_cm.h"
 
 enum { WR_RECV = 1, WR_SEND = 2 };
 
@@ -28,7 +28,8 @@ struct pingpong {
 	const char *host, *socket, *device;
 	unsigned int tcp_port, ib_port, mtu, size, rx_depth, iters, sl, timeout;
 	int gid_index;
-	bool events, check;
+	bool events, check, cm;
+	struct ex_cm by_cm;
 	uint32_t type; /* enum rnic_qp_type */
 	/* progress */
 	unsigned int sent, received, posted, pending;
@@ -53,8 +54,11 @@ static const char usage_text[] =
 	"  -c, --chk          compare all data\n"
 	"  -u, --uc           unreliable connection: what is lost is not sent again\n"
 	"  -U, --ud           datagrams, which may be lost too\n"
+	"  -R, --rdma-cm      connect by address with the connection manager: -p is a port of its\n"
+	"                     own, and HOST is an address of the peer's device; no TCP is used\n"
 	"\n"
-	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong, with -U ibv_ud_pingpong.\n"
+	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong, with -U ibv_ud_pingpong; with -R\n"
+	"it is this program.\n"
 	"Exit status: 0 if all went well and all was right.\n";
 
 /** What comes before the data in a receive buffer: the network header of a datagram. */
@@ -199,7 +203,10 @@ set_up(struct pingpong *p)
 static void
 tear_down(struct pingpong *p)
 {
-	ex_hang_up(&p->conn);
+	if (p->cm)
+		ex_cm_close(&p->by_cm);
+	else
+		ex_hang_up(&p->conn);
 	if (p->ah)
 		rnic_destroy_ah(p->ah);
 	rnic_destroy_qp(p->qp);
@@ -208,6 +215,22 @@ tear_down(struct pingpong *p)
 	ex_free(&p->dev, p->send);
 	ex_free(&p->dev, p->recv);
 	ex_close(&p->dev);
+}
+
+static void
+join_by_cm(struct pingpong *p, const struct ex_path *path)
+{
+	struct sockaddr_storage addr;
+
+	ex_cm_open(&p->by_cm, &p->dev, &p->qp, 1);
+	ex_cm_address(p->host ? p->host : "0.0.0.0", p->tcp_port, &addr);
+	if (p->host) {
+		ex_cm_connect(&p->by_cm, &addr, path);
+		return;
+	}
+	printf("listening on port %u\n", ex_cm_listen(&p->by_cm, &addr));
+	fflush(stdout);
+	ex_cm_accept(&p->by_cm, path, -1);
 }
 
 static void
@@ -224,6 +247,10 @@ join(struct pingpong *p)
 	path.mtu = ex_mtu(&p->dev, p->mtu);
 	path.sl = (uint8_t)p->sl;
 	path.timeout = (uint8_t)p->timeout;
+	if (p->cm) {
+		join_by_cm(p, &path);
+		return;
+	}
 	if (p->host) {
 		ex_dial(&p->conn, p->host, p->tcp_port);
 	} else {
@@ -246,7 +273,7 @@ static const struct option long_options[] = {
 	{ "rx-depth", 1, NULL, 'r' }, { "iters", 1, NULL, 'n' },  { "sl", 1, NULL, 'l' },
 	{ "events", 0, NULL, 'e' },   { "gid-idx", 1, NULL, 'g' }, { "chk", 0, NULL, 'c' },
 	{ "timeout", 1, NULL, 't' },  { "uc", 0, NULL, 'u' },	   { "ud", 0, NULL, 'U' },
-	{ "help", 0, NULL, 'h' },     { NULL, 0, NULL, 0 },
+	{ "rdma-cm", 0, NULL, 'R' },  { "help", 0, NULL, 'h' },	   { NULL, 0, NULL, 0 },
 };
 
 static void
@@ -268,6 +295,7 @@ option(struct pingpong *p, int opt, const char *arg)
 	case 'c': p->check = true; break;
 	case 'u': p->type = RNIC_QPT_UC; break;
 	case 'U': p->type = RNIC_QPT_UD; break;
+	case 'R': p->cm = true; break;
 	case 'h': fputs(usage_text, stdout); exit(0);
 	default: fputs(usage_text, stderr); exit(2);
 	}
@@ -282,13 +310,15 @@ main(int argc, char **argv)
 	int opt;
 
 	ex_program = "rnic_pingpong";
-	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:t:eg:cuUh", long_options,
+	while ((opt = getopt_long(argc, argv, "p:S:d:i:s:m:r:n:l:t:eg:cuURh", long_options,
 				  NULL)) != -1)
 		option(&p, opt, optarg);
 	if (optind < argc)
 		p.host = argv[optind++];
 	if (optind < argc)
 		option(&p, '?', NULL);
+	if (p.cm && p.type == RNIC_QPT_UD)
+		ex_fail("datagrams are not connected: -R goes with -U not");
 	if (p.size == 0)
 		ex_fail("--size wants a byte at least");
 	set_up(&p);

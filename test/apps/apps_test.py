@@ -33,7 +33,7 @@ class Lab:
 
     def path(self, name):
         place = {"rnicd": "apps/rnicd", "testrnic": "apps/testrnic", "big_message": "test/apps",
-                 "keys": "test/apps"}
+                 "keys": "test/apps", "cm_storm": "test/apps"}
         return os.path.join(self.root, place.get(name, "apps/examples"), name)
 
     def start_daemon(self):
@@ -116,6 +116,51 @@ def case_memlock(lab):
     """B072: it is the daemon that locks memory; a client's own limit does not count."""
     lab.before = lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
     case_pingpong(lab)
+
+
+def case_pingpong_cm(lab):
+    for extra in ([], ["-e", "-s", "100000", "-n", "50"]):
+        args = ["-R", "-c", "-n", "300", *extra]
+        server, port = lab.server("rnic_pingpong", *args)
+        out = lab.run("rnic_pingpong", "-p", port, *args, "192.0.2.1")
+        assert "usec/iter" in out
+        lab.finish(server)
+    out = lab.run("rnic_pingpong", "-R", "-p", "9", "192.0.2.1", want=1)
+    assert "nobody listens" in out, out
+
+
+def case_rping(lab):
+    for extra in ([], ["-S", "64k"], ["-S", "24", "-v"]):
+        server, port = lab.server("rnic_rping", "-s")
+        out = lab.run("rnic_rping", "-c", "-a", "192.0.2.1", "-p", port, "-C", "100", "-V", *extra)
+        assert "100 pings" in out and "all right" in out
+        lab.finish(server)
+    server, port = lab.server("rnic_rping", "-s", "-P", "-a", "192.0.2.1")
+    clients = [lab.spawn("rnic_rping", "-c", "-a", "127.0.0.1", "-p", port, "-C", "200", "-V")
+               for _ in range(8)]
+    for c in clients:
+        lab.finish(c)
+    # who dies is not in the way of the others
+    victim = lab.spawn("rnic_rping", "-c", "-a", "192.0.2.1", "-p", port, "-v")
+    wait_line(victim, "ping data")
+    victim.kill()
+    lab.run("rnic_rping", "-c", "-a", "192.0.2.1", "-p", port, "-C", "10", "-V")
+    server.terminate()
+    server.communicate(timeout=LIMIT)
+
+
+def case_bw_cm(lab):
+    server, port = lab.server("rnic_bw", "-1")
+    out = lab.run("rnic_bw", "-p", port, "-R", "-c", "-q", "40", "-t", "4", "-l", "1", "-D", "0.2",
+                  "-o", "write,read,send,lat-send", "-s", "64,4k", "127.0.0.1")
+    assert "WRONG" not in out
+    lab.finish(server)
+
+
+def case_cm_storm(lab):
+    out = lab.run("cm_storm", lab.socket, lab.socket, "192.0.2.1", "10000", "500")
+    assert "10000 connections" in out
+    lab.run("cm_storm", lab.socket, lab.socket, "192.0.2.1", "200", "1")
 
 
 def case_ops(lab):

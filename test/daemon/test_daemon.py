@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import LIMIT, Daemon, line, refused  # noqa: E402
 
 KINDS = ("devices ports contexts pds mrs cqs qps srqs counters memory neighbours routes "
-         "workers cc cc-qps").split()
+         "workers cc cc-qps ids listeners connections cm").split()
 ADDR = "loop,ip=192.0.2.1/24,ip=2001:db8::1/64"
 root = unittest.skipUnless(os.geteuid() == 0, "needs root")
 
