@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The server of rnic_rping: each connection goes its way by what completes on it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,11 @@ on_completions(struct rping_conn *c)
 	struct rnic_wc wc;
 
 	while (rnic_poll_cq(c->cq, 1, &wc) > 0) {
-		if (wc.status == RNIC_WC_WR_FLUSH_ERR)
-			return false;
-		ex_check_wc(&wc);
+		if (wc.status != RNIC_WC_SUCCESS) {
+			if (c->r->verbose)
+				printf("server: %s\n", rnic_wc_status_str(wc.status));
+			return false; /* the client has gone, as an event says or will say */
+		}
 		if (wc.wr_id == RPING_WR_RECV)
 			on_message(c);
 		else if (wc.wr_id == RPING_WR_RDMA)
@@ -65,7 +68,11 @@ completions(struct rping *r)
 	struct rping_conn *c;
 	struct rnic_cq *cq;
 
-	ex_check(rnic_get_cq_event(r->comp, &cq), "completion event");
+	int rc = rnic_get_cq_event(r->comp, &cq);
+
+	if (rc == -EAGAIN)
+		return; /* it was of a queue that is no more */
+	ex_check(rc, "completion event");
 	rnic_ack_cq_events(cq, 1);
 	c = cq->user_context;
 	if (!on_completions(c))
@@ -114,8 +121,11 @@ connections(struct rping *r)
 {
 	struct rnic_cm_event *e;
 	struct rping_conn *end = NULL;
+	int rc = rnic_cm_get_event(r->cm, &e);
 
-	ex_check(rnic_cm_get_event(r->cm, &e), "connection event");
+	if (rc == -EAGAIN)
+		return;
+	ex_check(rc, "connection event");
 	if (r->verbose)
 		printf("server: %s\n", rnic_cm_event_str(e->event));
 	switch (e->event) {
@@ -139,6 +149,15 @@ connections(struct rping *r)
 		close_one(r, end);
 }
 
+/** Whoever waits for several things blocks at none of them. */
+static int
+no_blocking(int fd)
+{
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		ex_fail("fcntl: %s", strerror(errno));
+	return fd;
+}
+
 void
 rping_serve(struct rping *r)
 {
@@ -153,8 +172,8 @@ rping_serve(struct rping *r)
 	ex_check(rnic_cm_listen(listener, 16), "listen");
 	printf("listening on port %u\n",
 	       ntohs(((struct sockaddr_in *)&listener->src_addr)->sin_port));
-	p[0] = (struct pollfd){ .fd = rnic_cm_channel_fd(r->cm), .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = rnic_channel_fd(r->comp), .events = POLLIN };
+	p[0] = (struct pollfd){ .fd = no_blocking(rnic_cm_channel_fd(r->cm)), .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = no_blocking(rnic_channel_fd(r->comp)), .events = POLLIN };
 	while (r->persistent || !r->served || r->open > 0) {
 		if (poll(p, 2, -1) < 0 && errno != EINTR)
 			ex_fail("poll: %s", strerror(errno));

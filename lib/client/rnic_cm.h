@@ -155,8 +155,8 @@ int rnic_cm_listen(struct rnic_cm_id *id, unsigned int backlog);
 
 /**
  * A QP of the id, in INIT (UD: in RTS): receives can be posted. It goes through its states by
- * itself: sends may be posted once ESTABLISHED is told, and it is in the error state when the
- * connection ends. attr->qp_type is the id's.
+ * itself: sends may be posted once ESTABLISHED is told, or rnic_cm_accept() has returned, and it is
+ * in the error state when the connection ends. attr->qp_type is the id's.
  */
 int rnic_cm_create_qp(struct rnic_cm_id *id, struct rnic_pd *pd, struct rnic_qp_init_attr *attr);
 int rnic_cm_destroy_qp(struct rnic_cm_id *id);

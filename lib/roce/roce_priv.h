@@ -183,7 +183,8 @@ struct roce_qp {
 	uint8_t syndrome;
 	uint8_t msg; /* 0: none open; ROCE_B_SEND or ROCE_B_WRITE */
 	bool rwqe_used;
-	bool nak_sent, comm_est, resp_closed;
+	bool nak_sent, resp_closed;
+	uint8_t comm_est; /* enum roce_est */
 	bool on_ack_list;
 	bool last_wqe; /* the event is due, once the receive in use is flushed */
 	bool inv_wait; /* `placing` waits for other workers to forget a key */
@@ -452,14 +453,23 @@ roce_recv_fill(const struct roce_qp *qp, const struct roce_pkt *p, struct verbs_
 		d->cqe_flags |= RING_CQE_SOLICITED;
 }
 
-/** A packet of the peer has come: the first one raises COMM_EST. */
+/** What is known of the peer's first packet. */
+enum roce_est {
+	ROCE_EST_NONE, /* it has not come: COMM_EST in RTR alone */
+	ROCE_EST_TELL, /* COMM_EST in RTS, too */
+	ROCE_EST_TOLD,
+};
+
+/** A packet of the peer has come: the first one raises COMM_EST, in RTR, or when asked for. */
 static inline void
 roce_contact(struct roce *r, struct roce_qp *qp)
 {
-	if (likely(qp->comm_est))
+	bool tell = qp->v.state == RING_QPS_RTR || qp->comm_est == ROCE_EST_TELL;
+
+	if (likely(qp->comm_est == ROCE_EST_TOLD))
 		return;
-	qp->comm_est = true;
-	if (qp->v.state == RING_QPS_RTR)
+	qp->comm_est = ROCE_EST_TOLD;
+	if (tell)
 		r->w->host.event(r->w->host.ctx, VERBS_EVENT_COMM_EST, &qp->v);
 }
 

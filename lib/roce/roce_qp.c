@@ -460,6 +460,8 @@ modify_pieces(struct roce_qp *qp)
 static void
 modify_apply(const struct roce *r, struct roce_qp *qp, const struct verbs_qp_attr *a, uint32_t mask)
 {
+	if (a->tell_est && qp->comm_est == ROCE_EST_NONE)
+		qp->comm_est = ROCE_EST_TELL;
 	if (mask & VERBS_QP_ACCESS_FLAGS)
 		qp->v.access = a->access & REMOTE_RIGHTS;
 	if (mask & VERBS_QP_DEST_QPN)

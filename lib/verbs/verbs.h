@@ -473,6 +473,7 @@ struct verbs_qp_attr {
 	uint32_t path_mtu; /* bytes */
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
+	bool tell_est; /* the peer's first packet raises COMM_EST, in RTS as well as in RTR */
 	struct verbs_av av;
 };
 

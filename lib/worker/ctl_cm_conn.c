@@ -153,7 +153,10 @@ ctl_op_cm_establish(struct ctl_client *c, const void *req, void *rep, struct ctl
 
 /* ---- accepting ---------- */
 
-/* Its QP is ready for the peer: say so to it, and to whoever asked. */
+/*
+ * Its QP is ready for the peer: say so to it, and to whoever asked. It is in RTS, since whoever
+ * receives what comes before the peer's confirmation may want to answer it.
+ */
 static void
 accept_up(struct ctl_cm_id *id, int status)
 {
@@ -180,7 +183,7 @@ accept_connected(struct ctl_cm_id *id, struct ctl_elem e)
 		return err;
 	if (id->moves) {
 		id->accepter = e;
-		ctl_cm_qp_move(id, RING_QPS_RTR, RING_QPS_RTR, accept_up);
+		ctl_cm_qp_move(id, RING_QPS_RTR, RING_QPS_RTS, accept_up);
 		return CTL_LATER;
 	}
 	err = ctl_cm_roce_accept(id, &id->accept);
@@ -214,39 +217,12 @@ ctl_op_cm_accept(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 	return err;
 }
 
-static void
-established_up(struct ctl_cm_id *id, int status)
-{
-	struct ctl_cm_event *e = id->held;
-
-	id->held = NULL;
-	if (id->state != CTL_CM_ACCEPT) {
-		free(e);
-		return;
-	}
-	if (status < 0) {
-		free(e);
-		ctl_cm_roce_disconnect(id);
-		ctl_cm_conn_over(
-			id, ctl_cm_event_new(id, RING_CM_CONNECT_ERROR, status, NULL, 0));
-		return;
-	}
-	id->state = CTL_CM_ESTABLISHED;
-	id->connected = true;
-	ctl_cm_event_send(e);
-}
-
 void
 ctl_cm_conn_established(struct ctl_cm_id *id, struct ctl_cm_event *e)
 {
-	if (id->moves) {
-		id->held = e;
-		ctl_cm_qp_move(id, RING_QPS_RTS, RING_QPS_RTS, established_up);
-	} else {
-		id->state = CTL_CM_ESTABLISHED;
-		id->connected = true;
-		ctl_cm_event_send(e);
-	}
+	id->state = CTL_CM_ESTABLISHED;
+	id->connected = true;
+	ctl_cm_event_send(e);
 }
 
 int

@@ -159,7 +159,8 @@ static void
 move_step(struct ctl_cm_id *id)
 {
 	struct ctl_qp_change ch = {
-		.worker = id->worker, .told = step_told, .who = ctl_obj_handle(&id->o)};
+		.worker = id->worker, .tell_est = id->state == CTL_CM_REQUEST,
+		.told = step_told, .who = ctl_obj_handle(&id->o)};
 	struct ctl_qp *qp = ctl_obj_find(id->o.client, CTL_QP, id->qpn);
 	int err = qp != NULL ? ctl_cm_qp_attr(id, id->move_next, &ch.attr, &ch.mask) : -EINVAL;
 

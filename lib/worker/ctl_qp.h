@@ -13,6 +13,7 @@ struct ctl_qp_op {
 	void (*begin)(struct ctl_qp_op *op);
 	/* modify */
 	uint32_t worker; /* to be bound to; RING_NO_HANDLE: any */
+	bool tell_est;
 	void (*told)(struct ctl_client *c, uint32_t who, int status); /* or NULL */
 	uint32_t who;
 	uint32_t mask;
@@ -43,6 +44,7 @@ struct ctl_qp_change {
 	struct ring_ctrl_qp_attr attr;
 	uint32_t mask;
 	uint32_t worker; /* to be bound to; RING_NO_HANDLE: any */
+	bool tell_est;	 /* as of struct verbs_qp_attr */
 	/* Called at its end, with the QP's client, which may be dying; or NULL. */
 	void (*told)(struct ctl_client *c, uint32_t who, int status);
 	uint32_t who;

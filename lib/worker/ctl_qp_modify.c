@@ -342,6 +342,7 @@ translate(struct ctl_qp_op *op)
 
 	op->attr = (struct verbs_qp_attr){
 		.state = (uint8_t)op->next,
+		.tell_est = op->tell_est,
 		.cur_state = r->cur_state,
 		.en_sqd_async_notify = r->en_sqd_async_notify,
 		.pkey_index = r->pkey_index,
@@ -403,6 +404,7 @@ modify_add(struct ctl_qp *qp, struct ctl_elem e, const struct ctl_qp_change *cha
 	op->ring = change->attr;
 	op->mask = change->mask;
 	op->worker = change->worker;
+	op->tell_est = change->tell_est;
 	op->told = change->told;
 	op->who = change->who;
 	return 0;
