@@ -117,8 +117,8 @@ ctl_cm_id_end(struct ctl_cm_id *id)
 	id->accepter.call = NULL;
 	ctl_cm_addr_cancel(id);
 	ctl_cm_mcast_end(id);
+	ctl_cm_qp_unhold(id); /* first: nothing of its end is told any more */
 	ctl_cm_roce_end(id);
-	ctl_cm_qp_unhold(id);
 	ctl_cm_port_release(id);
 	free(id->held);
 	if (id->neigh != NULL)

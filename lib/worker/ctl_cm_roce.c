@@ -49,6 +49,18 @@ mad_received(struct worker_device *d, const struct roce_mad *mad)
 
 /* ---- what clients say ---------- */
 
+/* What is on the wire, timewait too, is bounded for each uid; -ENOMEM. */
+static int
+quota_get(struct ctl_cm_id *id, struct roce_cm_quota **q)
+{
+	struct ctl_user *u = id->o.client->user;
+
+	if (u->cm_quota == NULL)
+		u->cm_quota = roce_cm_quota_create(ctl_quota(id->o.client->dev, CTL_CM_ID));
+	*q = u->cm_quota;
+	return *q != NULL ? 0 : -ENOMEM;
+}
+
 int
 ctl_cm_roce_listen(struct ctl_cm_id *id)
 {
@@ -63,6 +75,7 @@ ctl_cm_roce_listen(struct ctl_cm_id *id)
 		.backlog = UINT32_MAX, /* unanswered ones are bounded by the uid's quota */
 		.user = id,
 	};
+	int err;
 
 	if (!ctl_cm_addr_any(&id->src)) {
 		l.addr = ctl_cm_ip(&id->src);
@@ -74,7 +87,8 @@ ctl_cm_roce_listen(struct ctl_cm_id *id)
 		l.v4_only = id->src.version == 4;
 		l.v6_only = id->src.version == 6 && id->afonly;
 	}
-	return roce_cm_listen(id->o.client->dev->cm.roce, &l, &id->listener);
+	err = quota_get(id, &l.quota);
+	return err < 0 ? err : roce_cm_listen(id->o.client->dev->cm.roce, &l, &id->listener);
 }
 
 /* The way to the peer, as the engine has it. */
@@ -122,6 +136,8 @@ resolve(struct ctl_cm_id *id, const struct ring_ctrl_cm_conn_req *r)
 
 	if (r->private_len > ROCE_CM_IP_SIDR_PRIVATE)
 		return -EINVAL;
+	if (quota_get(id, &s.quota) < 0)
+		return -ENOMEM;
 	av_fill(id, &s.av);
 	ip_fill(id, &s.ip);
 	return roce_cm_resolve(d->cm.roce, &s, id, ctl_now(d), &id->conn);
@@ -153,6 +169,8 @@ ctl_cm_roce_connect(struct ctl_cm_id *id, const struct ring_ctrl_cm_conn_req *r)
 	/* Local ACK timeout is packet life and one more, as rdma_cm has it. */
 	if (id->has_ack_timeout && id->ack_timeout > 1)
 		c.packet_life = (uint8_t)(id->ack_timeout - 1);
+	if (quota_get(id, &c.quota) < 0)
+		return -ENOMEM;
 	id->psn = roce_cm_draw_psn(d->cm.roce);
 	c.psn = id->psn;
 	av_fill(id, &c.av);
@@ -492,6 +510,7 @@ ctl_cm_init(struct worker_device *d)
 		.qpn_free = qpn_free,
 		.random = cm_random,
 		.ctx = d,
+		.max_conns = d->cfg.max_qps,
 		.ca_guid = rte_be_to_cpu_64(ctl_node_guid(d)),
 	};
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "ctl_priv.h"
+#include "roce_cm.h"
 
 const char *const ctl_kind_name[CTL_KINDS] = {
 	[CTL_PD] = "pds",
@@ -57,6 +58,8 @@ ctl_user_free(struct ctl_user *u)
 {
 	if (u->clients == 0 && u->resolving == 0 && u->abandoned == 0 && u->xrcs == 0) {
 		LIST_REMOVE(u, link);
+		if (u->cm_quota != NULL)
+			roce_cm_quota_free(u->cm_quota); /* goes with the last connection */
 		free(u);
 	}
 }

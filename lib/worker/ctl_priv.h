@@ -39,6 +39,7 @@ struct ctl_neigh_wait;
 struct ctl_nl;
 struct ctl_watch;
 struct roce_cm;
+struct roce_cm_quota;
 struct roce_mad;
 
 /* ---- event sources ---------- */
@@ -122,6 +123,7 @@ struct ctl_user {
 	uint32_t resolves;  /* RESOLVE and CREATE_AH requests under way */
 	uint32_t num_mcasts;
 	LIST_HEAD(, ctl_mcast) mcasts; /* attachments to groups */
+	struct roce_cm_quota *cm_quota; /* of the connections it has begun; NULL: none yet */
 	uint32_t woken; /* of its line, which have not tried again yet */
 	struct ctl_neigh_waits line; /* for more of those */
 	uint32_t count[CTL_KINDS];
