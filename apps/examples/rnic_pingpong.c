@@ -57,8 +57,8 @@ static const char usage_text[] =
 	"  -R, --rdma-cm      connect by address with the connection manager: -p is a port of its\n"
 	"                     own, and HOST is an address of the peer's device; no TCP is used\n"
 	"\n"
-	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong, with -U ibv_ud_pingpong; with -R\n"
-	"it is this program.\n"
+	"The peer may be ibv_rc_pingpong, with -u ibv_uc_pingpong, with -U ibv_ud_pingpong; but\n"
+	"with -R it is this program.\n"
 	"Exit status: 0 if all went well and all was right.\n";
 
 /** What comes before the data in a receive buffer: the network header of a datagram. */
