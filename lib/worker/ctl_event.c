@@ -105,7 +105,7 @@ ctl_event_from_worker(struct worker_device *d, const struct worker_msg *m)
 		break;
 	case VERBS_EVENT_COMM_EST:
 		ctl_cm_qp_established(d, ctl_obj_handle(&qp_of(qp)->o));
-		ctl_event_object(&qp_of(qp)->o, m->event.event, RING_EVENT_OF_QP);
+		qp_event(qp_of(qp), m->event.event);
 		break;
 	case VERBS_EVENT_QP_FATAL:
 	case VERBS_EVENT_QP_REQ_ERR:
