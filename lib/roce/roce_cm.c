@@ -107,13 +107,14 @@ enum roce_cm_counter
 cm_conn_refused(struct roce_cm *cm, const struct net_ip *addr, uint32_t scope,
 		const struct roce_cm_quota *quota)
 {
-	const struct cm_peer *peer = cm_peer_find(cm, addr, scope);
+	const struct cm_peer *peer;
 
-	/* answers that merely linger give way */
+	/* answers that merely linger give way, and their peers with them */
 	if (cm->sizes.conns >= cm->cfg.max_conns && !TAILQ_EMPTY(&cm->resolved))
 		cm_resolved_forget(TAILQ_FIRST(&cm->resolved));
 	if (cm->sizes.conns >= cm->cfg.max_conns || (quota && quota->used >= quota->max))
 		return ROCE_CM_C_REJECT_LIMIT;
+	peer = cm_peer_find(cm, addr, scope);
 	if (peer && peer->conns >= cm->cfg.max_conns_peer)
 		return ROCE_CM_C_REJECT_PEER;
 	return 0;

@@ -108,10 +108,11 @@ roce_ud_wait_run(struct roce *r)
 
 		if (net_neigh_l2_usable(l2) && net_tx_room(r->cfg.tx[ah->port]) > 0) {
 			struct rte_ether_addr mac = net_neigh_l2_mac(l2);
+			uint16_t port = ah->port;
 
-			wait_unlink(r, at, prev);
+			wait_unlink(r, at, prev); /* the handle may be gone now */
 			rte_ether_addr_copy(&mac, rte_pktmbuf_mtod(m, struct rte_ether_addr *));
-			roce_tx_push(r, ah->port, m);
+			roce_tx_push(r, port, m);
 		} else if (wait_until(m) <= r->now) {
 			wait_lose(r, wait_unlink(r, at, prev));
 		} else {

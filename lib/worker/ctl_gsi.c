@@ -26,6 +26,13 @@ ctl_gsi_queue(struct worker_device *d, struct worker_msg *m)
 	d->gsi_tail = m;
 }
 
+/* Ours come by the hairpin: on a wire somebody else says that he is we. */
+static bool
+gsi_forged(const struct worker_device *d, const struct roce_mad *mad)
+{
+	return mad->port < d->sh.num_ports && ctl_net_owner(d, &mad->src) >= 0;
+}
+
 void
 ctl_gsi_run(struct worker_device *d)
 {
@@ -34,7 +41,9 @@ ctl_gsi_run(struct worker_device *d)
 	for (uint32_t i = 0; i < CTL_GSI_TURN && (m = d->gsi_head) != NULL; i++) {
 		d->gsi_head = m->next;
 		d->gsi_shown++;
-		if (d->gsi_rx != NULL)
+		if (gsi_forged(d, m->mad))
+			d->gsi_forged++;
+		else if (d->gsi_rx != NULL)
 			d->gsi_rx(d, m->mad);
 		m->done(m);
 	}

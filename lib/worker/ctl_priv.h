@@ -997,6 +997,7 @@ struct worker_device {
 	struct worker_msg *gsi_head, *gsi_tail; /* not looked at yet */
 	uint32_t gsi_psn;
 	uint64_t gsi_shown, gsi_sent, gsi_unsent; /* the last: no buffer or message for them */
+	uint64_t gsi_forged; /* dropped: from a wire, with a source address of ours */
 	struct ctl_port port[PMD_MAX_PORTS + 1];
 	struct ctl_cm cm;
 	struct net_route_table routes;

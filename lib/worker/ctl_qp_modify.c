@@ -304,6 +304,8 @@ path(struct ctl_qp_op *op)
 
 /* ---- checks ---------- */
 
+#define QKEY_PRIVILEGED 0x80000000u
+
 static bool
 path_mtu_ok(struct worker_device *d, unsigned int port, unsigned int mtu)
 {
@@ -333,6 +335,16 @@ values_ok(struct worker_device *d, const struct ctl_qp *qp, const struct ctl_qp_
 	/* Rights that a QP does not know (B077) are ignored as ibv_modify_qp() does. */
 	return !(op->mask & RING_QP_ACCESS_FLAGS) ||
 		(a->access & ~(uint32_t)(ACCESS_OK | RING_ACCESS_OPTIONAL)) == 0;
+}
+
+/*
+ * Q_Keys with bit 31 are privileged (IBTA 10.2.5): with QP1's anybody could send messages of the
+ * connection manager in this host's name, and end the connections of others.
+ */
+static bool
+qkey_allowed(const struct ctl_qp *qp, uint32_t qkey)
+{
+	return !(qkey & QKEY_PRIVILEGED) || (qp->o.client != NULL && qp->o.client->uid == 0);
 }
 
 static void
@@ -380,6 +392,8 @@ modify_begin(struct ctl_qp_op *op)
 		err = -EOPNOTSUPP;
 	if (err == 0 && !values_ok(qp->dev, qp, op))
 		err = -EINVAL;
+	if (err == 0 && (op->mask & RING_QP_QKEY) && !qkey_allowed(qp, a->qkey))
+		err = -EPERM;
 	if (err < 0) {
 		modify_done(op, err);
 		return;

@@ -152,5 +152,37 @@ START_TEST(gsi__a_turn_is_bounded)
 }
 END_TEST
 
+static void
+done(struct worker_msg *m)
+{
+	(void)m;
+}
+
+/** From a wire nobody speaks in our name: what is to be trusted of our own comes by the hairpin. */
+START_TEST(gsi__forged)
+{
+	struct roce_mad mad = {.port = 0};
+	struct worker_msg m = {.mad = &mad, .done = done};
+
+	ck_assert_int_eq(net_ip_parse("192.0.2.1", &mad.src), 0);
+	mad.dst = mad.src;
+	make(mad.data, 1);
+	ctl_gsi_queue(fx_dev, &m);
+	ctl_gsi_run(fx_dev);
+	ck_assert_uint_eq(num_got, 0);
+	ck_assert_uint_eq(fx_dev->gsi_forged, 1);
+	mad.port = (uint16_t)fx_dev->sh.num_ports;
+	ctl_gsi_queue(fx_dev, &m);
+	ctl_gsi_run(fx_dev);
+	ck_assert_uint_eq(num_got, 1);
+	mad.port = 0;
+	ck_assert_int_eq(net_ip_parse("192.0.2.9", &mad.src), 0);
+	ctl_gsi_queue(fx_dev, &m);
+	ctl_gsi_run(fx_dev);
+	ck_assert_uint_eq(num_got, 2);
+	ck_assert_uint_eq(fx_dev->gsi_forged, 1);
+}
+END_TEST
+
 FX_MAIN("ctl_gsi", begin, teardown, gsi__to_an_own_address, gsi__reply_goes_back,
-	gsi__waits_for_the_neighbour, gsi__a_turn_is_bounded)
+	gsi__waits_for_the_neighbour, gsi__a_turn_is_bounded, gsi__forged)

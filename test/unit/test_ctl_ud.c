@@ -305,7 +305,29 @@ START_TEST(ROCE_C_46__attributes)
 }
 END_TEST
 
+/* With QP1's Q_Key a client would be this host's connection manager to its peers. */
+START_TEST(qkey__privileged)
+{
+	const uint32_t mask = RING_QP_STATE | RING_QP_PORT | RING_QP_PKEY_INDEX | RING_QP_QKEY;
+	struct ring_ctrl_qp_attr a = {.state = RING_QPS_INIT, .port = 1, .qkey = 0x80010000};
+	struct ctl_client *c = TAILQ_FIRST(&fx_dev->clients);
+	uid_t uid = c->uid;
+	struct pair p;
+
+	make_pair_of(&p, make_pd(), RING_QPT_UD);
+	c->uid = 1000;
+	ck_assert_int_eq(modify(p.qpn[0], mask, &a, NULL), -EPERM);
+	a.qkey = 0x7fffffff;
+	ck_assert_int_eq(modify(p.qpn[0], mask, &a, NULL), 0);
+	a.qkey = 0x80000000;
+	ck_assert_int_eq(modify(p.qpn[0], RING_QP_QKEY, &a, NULL), -EPERM);
+	c->uid = 0;
+	ck_assert_int_eq(modify(p.qpn[0], RING_QP_QKEY, &a, NULL), 0);
+	c->uid = uid;
+}
+END_TEST
+
 FX_MAIN("ctl_ud", setup, teardown, ah__made_and_destroyed, ah__refused,
 	ah__waits_for_the_neighbour, ah__not_waited_for, ud__to_an_own_address,
 	ROCE_C_65__to_a_group, mcast__attached_and_gone, mcast__refused, mcast__limit,
-	ROCE_C_46__attributes)
+	ROCE_C_46__attributes, qkey__privileged)

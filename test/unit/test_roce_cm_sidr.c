@@ -60,6 +60,26 @@ START_TEST(resolved__is_bounded)
 }
 END_TEST
 
+/* The record that gives way is the last of the very peer that asks again. */
+START_TEST(resolved__of_the_same_peer_gives_way)
+{
+	struct cm_fix *f = server(0, 1, 0);
+
+	f->on_event = answer;
+	for (uint32_t id = 1; id <= 3; id++) {
+		struct roce_cm_msg m = question(id);
+
+		cm_in_mad(f, &m);
+		cm_told(f, ROCE_CM_EV_SIDR_REQ);
+		cm_sent(f, ROCE_CM_SIDR_REP);
+		ck_assert_uint_eq(f->cm->sizes.conns, 1);
+	}
+	cm_pass(f, CM_RESOLVED_NS + 10000);
+	ck_assert_uint_eq(f->cm->sizes.conns, 0);
+	cm_fix_end(f);
+}
+END_TEST
+
 START_TEST(resolved__gives_way_to_connections)
 {
 	struct cm_fix *f = server(0, 2, 0);
@@ -173,6 +193,7 @@ END_TEST
 UNIT_MAIN("roce_cm_sidr",
 	resolved__is_bounded,
 	resolved__gives_way_to_connections,
+	resolved__of_the_same_peer_gives_way,
 	again__only_the_same_question,
 	backlog__no_qp,
 	ids__are_their_own,
