@@ -7,6 +7,9 @@
  */
 #include "roce_priv.h"
 
+#define LOCAL_ELEMS 1024u   /* of a list, that are counted */
+#define LOCAL_ELEM_COST 32u /* bytes of a turn, that each is worth */
+
 static struct mr_bind
 bind_of(const struct roce_qp *qp, const struct verbs_wqe *wqe)
 {
@@ -139,7 +142,8 @@ local_poll(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 {
 	enum wc_status status;
 
-	if (local_busy(r, wqe) || !roce_local_passed(r, qp->cold->local_token)) {
+	/* In this order: a worker that has not passed may still begin an access. */
+	if (!roce_local_passed(r, qp->cold->local_token) || local_busy(r, wqe)) {
 		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
 		return false;
 	}
@@ -155,11 +159,21 @@ local_poll(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 
 /* ---- the first ---------- */
 
+/** It sends nothing, but a queue full of it must not keep the worker for itself. */
+static int32_t
+local_cost(const struct verbs_wqe *wqe)
+{
+	uint32_t elems = wqe->opcode == RING_WR_FAST_REG ? wqe->fast_reg.list_len : 0;
+
+	return (int32_t)(ROCE_PKT_COST + RTE_MIN(elems, LOCAL_ELEMS) * LOCAL_ELEM_COST);
+}
+
 bool
 roce_local_start(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 {
 	enum mr_result res;
 
+	qp->v.deficit -= local_cost(wqe);
 	/* Sending again may need the key: fenced, it outlives all that came before. */
 	if ((wqe->flags & RING_WR_FENCE) && qp->v.wqe_head != wqe) {
 		wqe->tstate = ROCE_WQE_FENCED;

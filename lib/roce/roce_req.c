@@ -134,7 +134,7 @@ req_next(struct roce *r, struct roce_qp *qp)
 		}
 		if (!req_start(r, qp, wqe))
 			return roce_sq_dead(qp) ? VERBS_RUN_MORE : VERBS_RUN_WAIT;
-		if (qp->req_wqe)
+		if (qp->req_wqe || qp->v.deficit <= 0) /* local work has its price */
 			return VERBS_RUN_MORE;
 	}
 }

@@ -382,7 +382,7 @@ resp_commit(struct resp *c)
 		return RESP_ERR_ACCESS;
 	}
 	qp->cold->inv_token = roce_local_grace(r, c->p->inv_rkey);
-	if (!mr_busy(r->w->mrs, c->p->inv_rkey) && roce_local_passed(r, qp->cold->inv_token))
+	if (roce_local_passed(r, qp->cold->inv_token) && !mr_busy(r->w->mrs, c->p->inv_rkey))
 		return resp_finish(c);
 	qp->inv_wait = true;
 	roce_hold_placing(r, qp, c->rx);
@@ -632,7 +632,7 @@ roce_resp_inv_poll(struct roce *r, struct roce_qp *qp)
 	struct resp c;
 
 	roce_rx_reparse(&rx, qp, qp->placing);
-	if (mr_busy(r->w->mrs, rx.p.inv_rkey) || !roce_local_passed(r, qp->cold->inv_token)) {
+	if (!roce_local_passed(r, qp->cold->inv_token) || mr_busy(r->w->mrs, rx.p.inv_rkey)) {
 		roce_timer_set(r, qp, ROCE_T_LOCAL, r->now + ROCE_LOCAL_POLL_NS);
 		return;
 	}

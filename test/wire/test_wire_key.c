@@ -570,6 +570,31 @@ START_TEST(B059__bind_invalidate_bind)
 }
 END_TEST
 
+/* Local work sends nothing, and yet a queue full of it leaves the worker to others in its turn. */
+START_TEST(local__has_its_price)
+{
+	struct wire *w = start((struct wire_params){0});
+	uint32_t window = make_key(w, MR_TYPE_WINDOW_1);
+	struct verbs_qp *qp = w->qp;
+	uint64_t started;
+
+	for (int i = 0; i < 20; i++) {
+		struct ring_wqe q = bind_wqe(w, window, 0, 0);
+
+		q.flags = 0;
+		wire_post_raw(w, &q);
+		window = q.rkey;
+	}
+	started = counter_read(&w->vw.counter[VERBS_C_WQE_STARTED]);
+	qp->deficit = 5 * ROCE_PKT_COST;
+	ck_assert_int_eq(roce_run(w->r, qp, w->now), VERBS_RUN_MORE);
+	ck_assert_uint_eq(counter_read(&w->vw.counter[VERBS_C_WQE_STARTED]) - started, 5);
+	wire_go(w);
+	ck_assert_uint_eq(counter_read(&w->vw.counter[VERBS_C_WQE_STARTED]) - started, 20);
+	wire_free(w);
+}
+END_TEST
+
 /* ---- ended by the peer ---------- */
 
 START_TEST(ROCE_C_41__send_with_invalidate)
@@ -768,6 +793,7 @@ main(void)
 	tcase_add_loop_test(c, bind__abandoned, 0, 4);
 	tcase_add_test(c, B054__fenced_bind_waits_for_all);
 	tcase_add_test(c, B059__bind_invalidate_bind);
+	tcase_add_test(c, local__has_its_price);
 	tcase_add_loop_test(c, ROCE_C_41__send_with_invalidate, 0, 2);
 	tcase_add_loop_test(c, ROCE_C_41__keys_that_a_peer_may_not_end, 0, 4);
 	tcase_add_test(c, fast_reg__a_name_for_a_list);
