@@ -103,6 +103,18 @@ ud_leave(struct roce *r, struct roce_ah *ah, struct rte_mbuf *m, uint64_t l2)
 	roce_tx_push(r, ah->port, m);
 }
 
+/**
+ * The MAC to send to; none while datagrams of the same handle wait here, which go first: they were
+ * posted before, and their neighbour may have become known a moment ago.
+ */
+static uint64_t
+ud_l2(const struct roce *r, const struct roce_ah *ah)
+{
+	uint64_t l2 = net_neigh_use(ah->path.neigh);
+
+	return unlikely(roce_ud_waits(r, ah)) ? 0 : l2;
+}
+
 static inline void
 ud_charge(struct roce *r, struct roce_qp *qp, uint32_t len)
 {
@@ -120,7 +132,7 @@ ud_emit(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe, struct roce_a
 	enum wc_status why = WC_SUCCESS;
 	uint32_t state, *crc;
 	struct roce_out out;
-	uint64_t l2 = net_neigh_use(ah->path.neigh);
+	uint64_t l2 = ud_l2(r, ah);
 
 	roce_tx_open_path(r, &ah->path, l2, opcode, se, wqe->remote_qpn, qp->snd_max, wqe->length,
 			  &out);
@@ -176,6 +188,8 @@ ud_send(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 		ud_done(r, qp, wqe); /* no packet, and no error either (C-51, C10-93.1.1) */
 		return ROCE_TX_SENT;
 	}
+	if (unlikely(roce_ud_waits(r, ah)))
+		roce_ud_wait_run(r);
 	if (!roce_tx_ready_port(r, ah->port))
 		return ROCE_TX_FULL;
 	res = ud_emit(r, qp, wqe, ah);
@@ -200,11 +214,13 @@ ud_unpark(struct roce *r, struct roce_qp *qp, struct verbs_wqe *wqe)
 		ud_fail(r, qp, wqe, WC_LOC_QP_OP_ERR);
 		return ROCE_TX_ERROR;
 	}
+	if (unlikely(roce_ud_waits(r, ah)))
+		roce_ud_wait_run(r);
 	if (net_tx_room(r->cfg.tx[ah->port]) == 0)
 		return ROCE_TX_FULL;
 	roce_icrc_write(rte_pktmbuf_mtod_offset(m, void *, off), qp->parked_v6, m->pkt_len - off);
 	qp->parked = NULL;
-	l2 = net_neigh_use(ah->path.neigh);
+	l2 = ud_l2(r, ah);
 	ud_set_mac(m, l2);
 	ud_leave(r, ah, m, l2);
 	ud_done(r, qp, wqe);

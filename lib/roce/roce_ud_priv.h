@@ -33,6 +33,14 @@ void roce_ud_parked_failed(struct roce *r, struct roce_qp *qp);
 /* roce_ud_wait.c: datagrams whose neighbour has no MAC */
 /** Takes m, which is finished but for the destination's MAC. */
 void roce_ud_wait(struct roce *r, struct roce_ah *ah, struct rte_mbuf *m);
+/** Whether datagrams of this handle wait in this engine. */
+bool roce_ud_waits_here(const struct roce *r, const struct roce_ah *ah);
+static inline bool
+roce_ud_waits(const struct roce *r, const struct roce_ah *ah)
+{
+	return atomic_load_explicit(&ah->waiting, memory_order_relaxed) != 0 &&
+	       roce_ud_waits_here(r, ah);
+}
 /** MACs may have become known, or it is time to give up. */
 void roce_ud_wait_run(struct roce *r);
 void roce_ud_wait_drop(struct roce *r);

@@ -70,6 +70,15 @@ roce_ud_wait(struct roce *r, struct roce_ah *ah, struct rte_mbuf *m)
 		wait_arm(r);
 }
 
+bool
+roce_ud_waits_here(const struct roce *r, const struct roce_ah *ah)
+{
+	for (const struct rte_mbuf *m = r->ud_wait.head; m != NULL; m = m->next)
+		if (wait_ah(m) == ah)
+			return true;
+	return false;
+}
+
 /** Take the packet out that *at points to; prev is the one before. */
 static struct rte_mbuf *
 wait_unlink(struct roce *r, struct rte_mbuf **at, struct rte_mbuf *prev)

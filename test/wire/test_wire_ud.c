@@ -490,6 +490,51 @@ START_TEST(neighbour__no_head_of_line)
 }
 END_TEST
 
+/** Known, but the engine has not been told: what waits for it goes before what is posted now. */
+START_TEST(neighbour__no_overtaking)
+{
+	const struct rte_ether_addr mac = {{2, 0, 0, 0, 0, 9}};
+	struct wire *w = wire_new(&ud);
+	uint32_t ah = wire_ah(w, "192.0.2.9", true);
+	struct net_ip ip;
+
+	for (unsigned int i = 0; i < 3; i++)
+		wire_post_ud(w, RING_WR_SEND, 0, 8, 0, ah, 1, 1);
+	wire_expect_none(w);
+	ck_assert_int_eq(net_ip_parse("192.0.2.9", &ip), 0);
+	net_neigh_set_static(w->neighs, &ip, 0, &mac);
+	for (unsigned int i = 3; i < 6; i++)
+		wire_post_ud(w, RING_WR_SEND, 0, 8, 0, ah, 1, 1);
+	for (unsigned int i = 0; i < 6; i++) {
+		wire_expect(w, ROCE_UD_SEND_ONLY, 0x100 + i, NULL);
+		ck_assert_mem_eq(rte_pktmbuf_mtod(wire_last(w), void *), &mac, 6);
+	}
+	wire_expect_none(w);
+	wire_free(w);
+}
+END_TEST
+
+/** The same for one whose payload a copier has read meanwhile. */
+START_TEST(neighbour__no_overtaking_by_a_parked_one)
+{
+	const struct rte_ether_addr mac = {{2, 0, 0, 0, 0, 9}};
+	struct wire *w = wire_new(&ud);
+	uint32_t ah = wire_ah(w, "192.0.2.9", true);
+	struct net_ip ip;
+
+	wire_post_ud(w, RING_WR_SEND, 0, 8, 0, ah, 1, 1);
+	w->key = w->far_key;
+	wire_post_ud(w, RING_WR_SEND, 0, 700, 0, ah, 1, 1);
+	ck_assert_int_eq(net_ip_parse("192.0.2.9", &ip), 0);
+	net_neigh_set_static(w->neighs, &ip, 0, &mac);
+	wire_io(w, 0);
+	wire_expect(w, ROCE_UD_SEND_ONLY, 0x100, NULL);
+	wire_expect(w, ROCE_UD_SEND_ONLY, 0x101, NULL);
+	wire_expect_none(w);
+	wire_free(w);
+}
+END_TEST
+
 /** Nobody tells, as when a message is lost: it is looked at again. Nobody answers: given up. */
 START_TEST(neighbour__looked_at_again)
 {
@@ -572,5 +617,6 @@ UNIT_MAIN("wire_ud", ROCE_C_49__ipv4_header_in_the_second_half, ROCE_C_49__ipv6_
 	  recv__foreign_fails, recv__states, send__headers, ROCE_C_51__longer_than_the_mtu,
 	  ah__hostile_numbers, ah__table,
 	  sqe__receives_go_on, send__foreign, send__foreign_fails, send__foreign_and_reset,
-	  send__port_full, ROCE_C_44__drain, neighbour__no_head_of_line, neighbour__looked_at_again,
+	  send__port_full, ROCE_C_44__drain, neighbour__no_head_of_line, neighbour__no_overtaking,
+	  neighbour__no_overtaking_by_a_parked_one, neighbour__looked_at_again,
 	  neighbour__handle_goes, neighbour__shares)
