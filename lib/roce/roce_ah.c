@@ -93,8 +93,8 @@ ah_fill(struct roce_ah *ah, const struct verbs_av *av)
 }
 
 int
-roce_ah_add(struct roce_ah_table *t, uint32_t pd, const struct verbs_av *av, uint16_t home,
-	    uint32_t *number)
+roce_ah_make(struct roce_ah_table *t, uint32_t pd, const struct verbs_av *av, uint16_t home,
+	     struct roce_ah **made, uint32_t *number)
 {
 	size_t size = RTE_ALIGN_CEIL(sizeof(struct roce_ah), RTE_CACHE_LINE_SIZE);
 	struct roce_ah *ah;
@@ -116,9 +116,34 @@ roce_ah_add(struct roce_ah_table *t, uint32_t pd, const struct verbs_av *av, uin
 	ah->number = *number = (uint32_t)t->uses[i] * (t->mask + 1) + i;
 	ah->pd = pd;
 	ah->home = home;
-	/* pairs with the acquire in roce_ah_lookup() */
-	atomic_store_explicit(&t->slot[i], ah, memory_order_release);
+	*made = ah;
 	return 0;
+}
+
+void
+roce_ah_enter(struct roce_ah_table *t, struct roce_ah *ah)
+{
+	/* pairs with the acquire in roce_ah_lookup() */
+	atomic_store_explicit(&t->slot[ah->number & t->mask], ah, memory_order_release);
+}
+
+void
+roce_ah_unmake(struct roce_ah_table *t, struct roce_ah *ah)
+{
+	t->free[t->num_free++] = ah->number & t->mask;
+	free(ah);
+}
+
+int
+roce_ah_add(struct roce_ah_table *t, uint32_t pd, const struct verbs_av *av, uint16_t home,
+	    uint32_t *number)
+{
+	struct roce_ah *ah;
+	int err = roce_ah_make(t, pd, av, home, &ah, number);
+
+	if (err == 0)
+		roce_ah_enter(t, ah);
+	return err;
 }
 
 struct roce_ah *

@@ -21,12 +21,18 @@ struct roce_ah_table *roce_ah_table_create(uint32_t capacity);
 void roce_ah_table_free(struct roce_ah_table *t);
 
 /**
- * Make a handle of a protection domain and enter it.
+ * Make a handle of a protection domain, which nobody finds before roce_ah_enter(): it has a number
+ * of its own, and roce_ah_unmake() gives both back.
  * @param av its port is where packets leave; the neighbour stays referenced while the handle is.
  * Of a group it is not looked at.
  * @param home port that the source address is of: its MTU is the longest message.
- * @return 0 and its number, not 0; -EINVAL, -ENOMEM, -ENOSPC.
+ * @return 0, the handle and its number, not 0; -EINVAL, -ENOMEM, -ENOSPC.
  */
+int roce_ah_make(struct roce_ah_table *t, uint32_t pd, const struct verbs_av *av, uint16_t home,
+		 struct roce_ah **made, uint32_t *number);
+void roce_ah_enter(struct roce_ah_table *t, struct roce_ah *ah);
+void roce_ah_unmake(struct roce_ah_table *t, struct roce_ah *ah);
+/** Make and enter it. */
 int roce_ah_add(struct roce_ah_table *t, uint32_t pd, const struct verbs_av *av, uint16_t home,
 		uint32_t *number);
 /** Nobody finds it any more. NULL: there is no such number. */

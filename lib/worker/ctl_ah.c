@@ -52,22 +52,24 @@ making_finish(struct ctl_ah_making *m)
 	struct ctl_pd *pd = ctl_obj_find(c, CTL_PD, r->pd); /* it may have gone meanwhile */
 	struct ring_ctrl_handle_rep *p = ctl_elem_rep(m->e);
 	struct worker_device *d = c->dev;
+	struct roce_ah *made;
 	uint32_t number;
 	int err = pd != NULL ? ctl_obj_room(c, CTL_AH) : -EINVAL;
 
 	if (err == 0)
-		err = roce_ah_add(d->sh.ahs, ctl_pd_number(pd), &m->av, r->av.port - 1u, &number);
+		err = roce_ah_make(d->sh.ahs, ctl_pd_number(pd), &m->av, r->av.port - 1u, &made,
+			&number);
 	if (err == -ENOSPC)
 		return ctl_total_out(d, CTL_AH);
 	if (err < 0)
 		return err;
 	err = ctl_obj_add(c, &m->ah->o, CTL_AH, number);
 	if (err < 0) {
-		/* entered a moment ago, and its number told nobody: but a guess may have hit */
-		m->ah->removed = roce_ah_remove(d->sh.ahs, number);
-		ctl_ah_discard(d, m->ah->removed);
+		roce_ah_unmake(d->sh.ahs, made);
 		return err;
 	}
+	/* last: from here on a number that somebody guesses has packets wait by it */
+	roce_ah_enter(d->sh.ahs, made);
 	m->ah->pd = pd;
 	pd->o.refs++;
 	m->ah->neigh = m->neigh;
@@ -161,34 +163,6 @@ ctl_op_create_ah(struct ctl_client *c, const void *req, void *rep, struct ctl_el
 }
 
 /* ---- unmaking ---------- */
-
-/* A handle that no object has any more. */
-struct discarded {
-	struct ctl_grace grace;
-	struct roce_ah *ah;
-};
-
-static void
-discard_passed(struct worker_device *d, struct ctl_grace *g)
-{
-	struct discarded *x = (struct discarded *)g;
-
-	(void)d;
-	roce_ah_free(x->ah);
-	free(x);
-}
-
-void
-ctl_ah_discard(struct worker_device *d, struct roce_ah *ah)
-{
-	struct discarded *x = malloc(sizeof(*x));
-
-	if (x == NULL)
-		return; /* a few bytes, rather than a worker that reads what is freed */
-	x->ah = ah;
-	x->grace.passed = discard_passed;
-	ctl_grace_add(d, &x->grace);
-}
 
 static void
 ah_end(struct ctl_ah *ah)

@@ -747,8 +747,6 @@ void ctl_resolves_cancel(struct ctl_client *c);
 #define CTL_RESOLVES 4096 /* of a uid: their time limits are gone through one by one */
 /** And those of CREATE_AH. */
 void ctl_ahs_cancel(struct ctl_client *c);
-/** An address handle that a worker may have found, and that is no object's. */
-void ctl_ah_discard(struct worker_device *d, struct roce_ah *ah);
 
 #define CTL_AHS 65536u	  /* address handles in all */
 #define CTL_MCASTS 1024u  /* attachments to groups, of a uid */

@@ -136,6 +136,28 @@ START_TEST(ah__not_waited_for)
 }
 END_TEST
 
+/* Its object cannot be kept: no handle is left behind, nor was there one to be found. */
+START_TEST(ah__object_refused)
+{
+	uint32_t pd = make_pd(), a, b, bad;
+	struct ctl_map_node taken;
+
+	ck_assert_int_eq(make_ah(pd, own, &a), 0);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DESTROY_AH, a), 0);
+	ck_assert_int_eq(make_ah(pd, own, &b), 0);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DESTROY_AH, b), 0);
+	/* of the same slot, whose next number is as far off again */
+	ck_assert_int_eq(ctl_map_add(&fx_dev->objs[CTL_AH], &taken, b + (b - a)), 0);
+	ck_assert_int_eq(make_ah(pd, own, &bad), -EEXIST);
+	ctl_map_del(&fx_dev->objs[CTL_AH], &taken);
+	ck_assert_uint_eq(roce_ah_count(fx_dev->sh.ahs), 0);
+	ck_assert_uint_eq(LIST_FIRST(&fx_dev->users)->resolves, 0);
+	ck_assert_int_eq(make_ah(pd, own, &bad), 0);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DESTROY_AH, bad), 0);
+	ck_assert_int_eq(fx_handle(&cl, RING_CTRL_DEALLOC_PD, pd), 0);
+}
+END_TEST
+
 /* ---- datagrams ---------- */
 
 static void
@@ -328,6 +350,6 @@ START_TEST(qkey__privileged)
 END_TEST
 
 FX_MAIN("ctl_ud", setup, teardown, ah__made_and_destroyed, ah__refused,
-	ah__waits_for_the_neighbour, ah__not_waited_for, ud__to_an_own_address,
+	ah__waits_for_the_neighbour, ah__not_waited_for, ah__object_refused, ud__to_an_own_address,
 	ROCE_C_65__to_a_group, mcast__attached_and_gone, mcast__refused, mcast__limit,
 	ROCE_C_46__attributes, qkey__privileged)

@@ -336,6 +336,29 @@ START_TEST(ah__table)
 }
 END_TEST
 
+/** One that is made is nobody's to find until it is entered: its maker may give it up. */
+START_TEST(ah__entered_last)
+{
+	struct wire *w = wire_new(&ud);
+	struct verbs_av av = {.vlan = 0xffff, .neigh = w->neigh};
+	uint32_t before = roce_ah_count(w->ahs), n, again;
+	struct roce_ah *ah;
+
+	memcpy(av.dgid, w->peer.b, 16);
+	memcpy(av.sgid, w->us.b, 16);
+	ck_assert_int_eq(roce_ah_make(w->ahs, WIRE_PD, &av, 0, &ah, &n), 0);
+	ck_assert_ptr_null(roce_ah_lookup(w->ahs, n, WIRE_PD));
+	ck_assert_uint_eq(roce_ah_count(w->ahs), before + 1);
+	roce_ah_unmake(w->ahs, ah);
+	ck_assert_uint_eq(roce_ah_count(w->ahs), before);
+	ck_assert_int_eq(roce_ah_make(w->ahs, WIRE_PD, &av, 0, &ah, &again), 0);
+	ck_assert_uint_ne(again, n);
+	roce_ah_enter(w->ahs, ah);
+	ck_assert_ptr_eq(roce_ah_lookup(w->ahs, again, WIRE_PD), ah);
+	wire_free(w);
+}
+END_TEST
+
 /** A local fault stops sending, not receiving: SQE, out of which a modify leads. */
 START_TEST(sqe__receives_go_on)
 {
@@ -615,7 +638,7 @@ UNIT_MAIN("wire_ud", ROCE_C_49__ipv4_header_in_the_second_half, ROCE_C_49__ipv6_
 	  ROCE_C_49__of_no_bytes, ROCE_C_50__keys, ROCE_C_8__classes, recv__none_is_a_drop,
 	  recv__too_long, recv__too_long_of_an_srq, recv__bad_key, recv__foreign,
 	  recv__foreign_fails, recv__states, send__headers, ROCE_C_51__longer_than_the_mtu,
-	  ah__hostile_numbers, ah__table,
+	  ah__hostile_numbers, ah__table, ah__entered_last,
 	  sqe__receives_go_on, send__foreign, send__foreign_fails, send__foreign_and_reset,
 	  send__port_full, ROCE_C_44__drain, neighbour__no_head_of_line, neighbour__no_overtaking,
 	  neighbour__no_overtaking_by_a_parked_one, neighbour__looked_at_again,
