@@ -4,16 +4,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base_siphash.h"
 #include "net_addr.h"
+
+static uint64_t hash_key[2];
+
+void
+net_ip_hash_key(const uint64_t key[2])
+{
+	memcpy(hash_key, key, sizeof(hash_key));
+}
 
 uint32_t
 net_ip_hash(const struct net_ip *ip, uint16_t vid)
 {
-	uint64_t h = net_ip_word(ip, 0) * UINT64_C(0x9e3779b97f4a7c15);
+	const uint64_t w[3] = { net_ip_word(ip, 0), net_ip_word(ip, 1), vid };
 
-	h = (h ^ (h >> 29) ^ net_ip_word(ip, 1)) * UINT64_C(0xbf58476d1ce4e5b9);
-	h = (h ^ (h >> 32) ^ vid) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)(h >> 32);
+	return (uint32_t)siphash_words(hash_key, w, 3);
 }
 
 bool

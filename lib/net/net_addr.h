@@ -114,8 +114,12 @@ net_vlan_tci(uint16_t vid, uint8_t pcp)
 	return vid == 0 ? NET_VLAN_NONE : (uint16_t)((pcp & 7) << 13 | (vid & 0xfff));
 }
 
-/** A hash for tables; not for adversaries. */
+/**
+ * For tables of addresses that others choose: SipHash with the process's key. A process draws one
+ * before its first table, or has that of all zeros, the same each time.
+ */
 uint32_t net_ip_hash(const struct net_ip *ip, uint16_t vid);
+void net_ip_hash_key(const uint64_t key[2]);
 
 /** True when the first @plen (0..128) bits agree. */
 bool net_ip_in_prefix(const struct net_ip *ip, const struct net_ip *prefix, uint8_t plen);

@@ -34,11 +34,22 @@ net_iface_view_free(const struct net_iface_view *v)
 	free((void *)(uintptr_t)v);
 }
 
+/* Each packet asks, and who sets our addresses is no adversary: no keyed hash. */
+static uint32_t
+own_hash(const struct net_ip *ip)
+{
+	uint64_t h = net_ip_word(ip, 0) * UINT64_C(0x9e3779b97f4a7c15);
+
+	h = (h ^ (h >> 29) ^ net_ip_word(ip, 1)) * UINT64_C(0xbf58476d1ce4e5b9);
+	h = (h ^ (h >> 32)) * UINT64_C(0x94d049bb133111eb);
+	return (uint32_t)(h >> 32);
+}
+
 /* At most half of the slots are taken, so that a search ends. */
 static void
 slot_insert(struct net_iface_view *v, unsigned int i)
 {
-	uint32_t h = net_ip_hash(&v->addr[i].ip, 0);
+	uint32_t h = own_hash(&v->addr[i].ip);
 
 	while (v->slot[h % NET_IFACE_SLOTS] != 0)
 		h++;
@@ -58,7 +69,7 @@ slots_rebuild(struct net_iface_view *v)
 bool
 net_iface_owns(const struct net_iface_view *v, const struct net_ip *ip)
 {
-	uint32_t h = net_ip_hash(ip, 0);
+	uint32_t h = own_hash(ip);
 	uint8_t i;
 
 	for (; (i = v->slot[h % NET_IFACE_SLOTS]) != 0; h++)
@@ -70,7 +81,7 @@ net_iface_owns(const struct net_iface_view *v, const struct net_ip *ip)
 const struct net_ifaddr *
 net_iface_find(const struct net_iface_view *v, const struct net_ip *ip, uint16_t vid)
 {
-	uint32_t h = net_ip_hash(ip, 0);
+	uint32_t h = own_hash(ip);
 	uint8_t i;
 
 	for (; (i = v->slot[h % NET_IFACE_SLOTS]) != 0; h++)

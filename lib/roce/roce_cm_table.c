@@ -2,30 +2,22 @@
 /*
  * Whom the connection manager knows by what: records by our communication id, by the peer's id
  * and address, by the peer's QPN and address, by our QPN; addresses; listeners by service id.
- * Chained tables of fixed size with secret seeds, since peers choose half of the keys.
+ * Chained tables of fixed size with a keyed hash, since peers choose half of the keys.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include <rte_common.h>
 
+#include "base_siphash.h"
 #include "roce_cm_priv.h"
-
-static uint64_t
-fold(uint64_t h)
-{
-	h ^= h >> 32;
-	h *= UINT64_C(0x9fb21c651e98df25);
-	return h ^ h >> 29;
-}
 
 static uint32_t
 hash(const struct roce_cm *cm, uint64_t a, uint64_t b, uint64_t c)
 {
-	uint64_t h = fold(a ^ cm->seed[0]);
+	const uint64_t w[3] = { a, b, c };
 
-	h = fold(h + b + cm->seed[1]);
-	return (uint32_t)(fold(h ^ c) >> 7);
+	return (uint32_t)siphash_words(cm->seed, w, 3);
 }
 
 static uint32_t

@@ -436,6 +436,20 @@ new_qsbr(uint32_t workers)
 	return q;
 }
 
+/* The key of hashed addresses is the process's: drawn before the first device has a table. */
+static void
+draw_hash_key(void)
+{
+	static bool drawn;
+	uint64_t key[2];
+
+	if (drawn)
+		return;
+	drawn = true;
+	arc4random_buf(key, sizeof(key));
+	net_ip_hash_key(key);
+}
+
 static int
 shared_init(struct worker_device *d, const char **why)
 {
@@ -451,6 +465,7 @@ shared_init(struct worker_device *d, const char **why)
 	s->shadows = d->cfg.shadows;
 	s->idle_us = d->cfg.idle_us;
 	s->seed = d->cfg.seed;
+	draw_hash_key();
 	if (s->seed == 0)
 		arc4random_buf(&s->seed, sizeof(s->seed));
 	s->io_submit = copier_submit;

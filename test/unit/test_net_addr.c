@@ -174,5 +174,28 @@ START_TEST(vlan__tci)
 }
 END_TEST
 
+/* Addresses of one bucket, found under one key, say nothing about another. */
+START_TEST(hash__is_keyed)
+{
+	static const uint64_t zero[2], keys[2][2] = { { 1, 0 }, { 0, 1 } };
+	struct net_ip ip = net_ip_from_v4(0), same[64];
+	uint32_t n = 0, still = 0;
+
+	for (uint32_t i = 0; n < 64; i++) {
+		memcpy(ip.b, &i, sizeof(i));
+		if (net_ip_hash(&ip, 1) % 1024 == 0)
+			same[n++] = ip;
+	}
+	for (uint32_t k = 0; k < 2; k++) {
+		net_ip_hash_key(keys[k]);
+		for (uint32_t i = 0; i < n; i++)
+			still += net_ip_hash(&same[i], 1) % 1024 == net_ip_hash(&same[0], 1) % 1024;
+		ck_assert_uint_ne(net_ip_hash(&same[0], 1), net_ip_hash(&same[0], 2));
+	}
+	net_ip_hash_key(zero);
+	ck_assert_uint_le(still, 2 + 4);
+}
+END_TEST
+
 UNIT_MAIN("net_addr", ip__text, ip__v4_is_mapped, ip__classes, ip__hosts, prefix__text,
-	prefix__match, ip__derived, vlan__tci)
+	prefix__match, ip__derived, vlan__tci, hash__is_keyed)

@@ -196,6 +196,35 @@ START_TEST(remote_id__spreads)
 }
 END_TEST
 
+/* Nor under addresses of one /64, as anybody has, that differ where a multiplication loses it. */
+START_TEST(peer__spreads)
+{
+	const struct roce_cm_config cfg = { .max_conns = 1 << 16 };
+	struct cm_fix *f = cm_fix_new(&cfg);
+	struct cm_peer *p[1024], *at;
+	unsigned int longest = 0;
+	struct net_ip ip = v6;
+
+	for (uint64_t i = 0; i < 1024; i++) {
+		const uint64_t low = i << 54 | i << 22;
+
+		memcpy(ip.b + 8, &low, sizeof(low));
+		p[i] = cm_peer_get(f->cm, &ip, 0);
+	}
+	for (unsigned int i = 0; i <= f->cm->mask; i++) {
+		unsigned int n = 0;
+
+		LIST_FOREACH(at, &f->cm->peers[i], hash)
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	ck_assert_uint_le(longest, 6);
+	for (unsigned int i = 0; i < 1024; i++)
+		cm_peer_put(f->cm, p[i]);
+	cm_fix_end(f);
+}
+END_TEST
+
 UNIT_MAIN("roce_cm_table",
 	listener__the_most_specific,
 	listener__of_one_family_or_none,
@@ -203,4 +232,5 @@ UNIT_MAIN("roce_cm_table",
 	local_id__unique_and_not_0,
 	qpn__held_once,
 	peer__link_local_by_its_link,
-	remote_id__spreads)
+	remote_id__spreads,
+	peer__spreads)
