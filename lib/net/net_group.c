@@ -2,10 +2,13 @@
 /*
  * A port's groups and their timers. A link is a VLAN and a family on which the port has an address:
  * it has a querier's version, and a timer of the answer to a query about all groups. A group has a
- * timer of its own for changes to be told again, and one for the answer to a query about it.
+ * timer of its own for changes to be told again, and one for the answer to a query about it; each
+ * goes with the links that it is for, since every link has a querier and members of its own.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 
 #include "base_rng.h"
 #include "net_group.h"
@@ -20,17 +23,26 @@
 #define INTERVAL_S 125	     /* of a querier that does not tell: RFC 3376 8.2 */
 #define ANSWER_MIN_MS 100    /* that answers are spread over, whatever a querier wants */
 #define LINKS (2 * NET_IFACE_ADDRS)
+#define LEFT_MAX 64u	     /* groups whose leave is to be told again */
+#define TICK_REPORTS 32u     /* about single groups; what else is due comes a little later */
+#define TICK_MS 10
 #define BUCKETS 256u
+
+static_assert(NET_IFACE_ADDRS <= 64, "a family's links have a bit each");
 
 struct group {
 	struct group *next;  /* in its bucket */
+	TAILQ_ENTRY(group) of_left; /* if left */
 	struct net_ip ip;
+	bool left;
 	uint32_t joins;
 	uint8_t changes_left; /* how often the last change is to be told */
 	uint64_t change_at, answer_at;
+	uint64_t change_links, answer_links; /* their bits */
 };
 
 struct link {
+	uint64_t bit; /* nobody else's of the family while there is this link */
 	uint16_t vid;
 	bool v6;
 	uint64_t answer_at;
@@ -41,12 +53,15 @@ struct net_groups {
 	const struct net_iface *iface;
 	struct net_group_ops ops;
 	uint16_t port;
-	uint32_t num, num_links;
+	uint32_t num_left, num_links;
+	uint32_t cursor;   /* bucket where a tick begins */
+	uint32_t tick_sent; /* reports about groups, in this tick */
 	uint64_t due;
 	struct rng rng;
 	struct counter counter[NET_GROUP_COUNTER_COUNT];
 	struct link link[LINKS];
 	struct group *bucket[BUCKETS];
+	TAILQ_HEAD(, group) left; /* by age, the oldest first */
 	/* a report being filled */
 	struct net_igmp_group record[NET_IGMP_RECORDS];
 	uint32_t num_records;
@@ -78,6 +93,7 @@ net_groups_new(const struct net_iface *iface, uint16_t port, uint64_t seed,
 	t->port = port;
 	t->ops = *ops;
 	t->due = NEVER;
+	TAILQ_INIT(&t->left);
 	rng_seed(&t->rng, seed);
 	return t;
 }
@@ -120,13 +136,64 @@ link_find(struct net_groups *t, uint16_t vid, bool v6)
 	return NULL;
 }
 
-/* The links of the addresses that there are now; what others knew is forgotten. */
+static uint64_t
+link_bits(const struct net_groups *t, bool v6)
+{
+	uint64_t bits = 0;
+
+	for (uint32_t i = 0; i < t->num_links; i++)
+		if (t->link[i].v6 == v6)
+			bits |= t->link[i].bit;
+	return bits;
+}
+
+/** Nothing is to be told there any more. */
 static void
+group_drop_links(struct group *g, uint64_t bits)
+{
+	g->answer_links &= ~bits;
+	if (g->answer_links == 0)
+		g->answer_at = NEVER;
+	g->change_links &= ~bits;
+	if (g->change_links == 0) {
+		g->change_at = NEVER;
+		g->changes_left = 0;
+	}
+}
+
+static void
+links_gone(struct net_groups *t, bool v6, uint64_t bits)
+{
+	for (uint32_t i = 0; bits != 0 && i < BUCKETS; i++)
+		for (struct group *g = t->bucket[i]; g != NULL; g = g->next)
+			if (g->joins != 0 && net_ip_is_v4(&g->ip) != v6)
+				group_drop_links(g, bits);
+}
+
+/** New links get bits that those before them left free: there are no more links than bits. */
+static bool
+links_number(struct net_groups *t, bool v6, uint64_t bits_were)
+{
+	uint64_t used = link_bits(t, v6), kept = used;
+
+	links_gone(t, v6, bits_were & ~used);
+	for (uint32_t i = 0; i < t->num_links; i++)
+		if (t->link[i].v6 == v6 && t->link[i].bit == 0) {
+			t->link[i].bit = ~used & (used + 1);
+			used |= t->link[i].bit;
+		}
+	return used != kept;
+}
+
+/* The links of the addresses that there are now; what others knew is forgotten. True: new ones. */
+static bool
 links_follow(struct net_groups *t)
 {
 	const struct net_iface_view *v = net_iface_get(t->iface);
+	uint64_t were4 = link_bits(t, false), were6 = link_bits(t, true);
 	struct link was[LINKS];
 	uint32_t num_was = t->num_links;
+	bool new4;
 
 	memcpy(was, t->link, num_was * sizeof(was[0]));
 	t->num_links = 0;
@@ -141,6 +208,8 @@ links_follow(struct net_groups *t)
 				new = was[k];
 		t->link[t->num_links++] = new;
 	}
+	new4 = links_number(t, false, were4);
+	return links_number(t, true, were6) || new4;
 }
 
 /** The oldest version that a querier of the link has spoken lately (RFC 3376 7.2.1). */
@@ -185,6 +254,7 @@ report_flush(struct net_groups *t, const struct link *l)
 	t->ops.send(t->ops.ctx, t->port, frame,
 		net_igmp_emit_report(&h, t->record, t->num_records, frame));
 	count(t, NET_GROUP_N_REPORTS);
+	t->tick_sent++;
 	t->num_records = 0;
 }
 
@@ -200,6 +270,7 @@ report_old(struct net_groups *t, const struct link *l, const struct group *g, ui
 	t->ops.send(t->ops.ctx, t->port, frame,
 		net_igmp_emit_old(&h, &g->ip, version, leave, frame));
 	count(t, NET_GROUP_N_REPORTS);
+	t->tick_sent++;
 }
 
 /** Into the report under way, or at once in an older version. */
@@ -224,12 +295,13 @@ of_link(const struct group *g, const struct link *l)
 	return net_ip_is_v4(&g->ip) != l->v6;
 }
 
-/** A group on all its links. */
+/** A group on those of its links. */
 static void
-report_group(struct net_groups *t, const struct group *g, enum net_igmp_record record, uint64_t now)
+report_group(struct net_groups *t, const struct group *g, uint64_t links,
+	enum net_igmp_record record, uint64_t now)
 {
 	for (uint32_t i = 0; i < t->num_links; i++) {
-		if (!of_link(g, &t->link[i]))
+		if (!of_link(g, &t->link[i]) || !(links & t->link[i].bit))
 			continue;
 		report_add(t, &t->link[i], g, record, now);
 		report_flush(t, &t->link[i]);
@@ -269,10 +341,12 @@ change(struct net_groups *t, struct group *g, uint64_t now)
 		return;
 	}
 	for (uint32_t i = 0; i < t->num_links; i++)
-		old |= of_link(g, &t->link[i]) && link_version(&t->link[i], now) < 3;
+		old |= of_link(g, &t->link[i]) && (g->change_links & t->link[i].bit) &&
+			link_version(&t->link[i], now) < 3;
 	if (g->joins == 0)
 		count(t, NET_GROUP_N_LEAVES);
-	report_group(t, g, g->joins != 0 ? NET_IGMP_TO_EXCLUDE : NET_IGMP_TO_INCLUDE, now);
+	report_group(t, g, g->change_links,
+		g->joins != 0 ? NET_IGMP_TO_EXCLUDE : NET_IGMP_TO_INCLUDE, now);
 	if (g->changes_left > 0)
 		g->changes_left--;
 	g->change_at = NEVER;
@@ -280,16 +354,50 @@ change(struct net_groups *t, struct group *g, uint64_t now)
 		arm(t, &g->change_at, soon(t, now, old ? CHANGE_OLD_MS : CHANGE_MS));
 }
 
+/** To be told from now on, on all links. */
 static void
-forget_left(struct net_groups *t, struct group **at)
+changed(struct net_groups *t, struct group *g, uint64_t now)
+{
+	g->changes_left = NET_GROUP_ROBUSTNESS;
+	g->change_links = link_bits(t, !net_ip_is_v4(&g->ip));
+	change(t, g, now);
+}
+
+static void
+left_remove(struct net_groups *t, struct group *g)
+{
+	if (!g->left)
+		return;
+	TAILQ_REMOVE(&t->left, g, of_left);
+	t->num_left--;
+	g->left = false;
+}
+
+static void
+forget(struct net_groups *t, struct group **at)
 {
 	struct group *g = *at;
 
-	if (g->joins != 0 || g->changes_left != 0)
-		return;
+	left_remove(t, g);
 	*at = g->next;
-	t->num--;
 	free(g);
+}
+
+static void
+forget_left(struct net_groups *t, struct group **at)
+{
+	if ((*at)->joins == 0 && (*at)->changes_left == 0)
+		forget(t, at);
+}
+
+/** It stays until its leave has been told again, unless many do: then the oldest goes. */
+static void
+linger(struct net_groups *t, struct group *g)
+{
+	TAILQ_INSERT_TAIL(&t->left, g, of_left);
+	g->left = true;
+	if (++t->num_left > LEFT_MAX)
+		forget(t, place(t, &TAILQ_FIRST(&t->left)->ip));
 }
 
 int
@@ -306,14 +414,13 @@ net_group_join(struct net_groups *t, const struct net_ip *ip, uint64_t now_ns)
 		g->ip = *ip;
 		g->change_at = g->answer_at = NEVER;
 		*at = g;
-		t->num++;
 	}
 	if (g->joins++ != 0)
 		return 0;
+	left_remove(t, g);
 	links_follow(t);
-	g->changes_left = NET_GROUP_ROBUSTNESS;
-	change(t, g, now_ns);
-	return 0;
+	changed(t, g, now_ns);
+	return 1;
 }
 
 int
@@ -327,10 +434,13 @@ net_group_leave(struct net_groups *t, const struct net_ip *ip, uint64_t now_ns)
 		return 0;
 	links_follow(t);
 	g->answer_at = NEVER;
-	g->changes_left = NET_GROUP_ROBUSTNESS;
-	change(t, g, now_ns);
-	forget_left(t, at);
-	return 0;
+	g->answer_links = 0;
+	changed(t, g, now_ns);
+	if (g->changes_left == 0)
+		forget(t, at);
+	else
+		linger(t, g);
+	return 1;
 }
 
 uint32_t
@@ -352,17 +462,12 @@ net_groups_list(const struct net_groups *t, struct net_ip *ips, uint32_t max)
 void
 net_groups_readdress(struct net_groups *t, uint64_t now_ns)
 {
-	uint32_t before = t->num_links;
-
-	links_follow(t);
-	if (t->num_links <= before)
+	if (!links_follow(t))
 		return;
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (struct group *g = t->bucket[i]; g != NULL; g = g->next) {
-			if (g->joins == 0)
-				continue;
-			g->changes_left = NET_GROUP_ROBUSTNESS;
-			change(t, g, now_ns);
+			if (g->joins != 0)
+				changed(t, g, now_ns);
 		}
 }
 
@@ -390,21 +495,30 @@ note_version(struct net_groups *t, struct link *l, const struct net_igmp *q, uin
 	l->answer_at = NEVER;
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (struct group *g = t->bucket[i]; g != NULL; g = g->next)
-			if (of_link(g, l) && g->joins != 0) {
-				g->answer_at = g->change_at = NEVER;
-				g->changes_left = 0;
-			}
+			if (of_link(g, l) && g->joins != 0)
+				group_drop_links(g, l->bit);
 }
 
-/** One answer is under way at a time, the sooner of the two. */
+/**
+ * One answer is under way at a time, and keeps its delay unless that is longer than is now wanted
+ * (RFC 2236 3, RFC 2710 5): else many queries would make a short one of it.
+ */
 static void
 answer_soon(struct net_groups *t, uint64_t *timer, const struct net_igmp *q, uint64_t now)
 {
 	uint32_t max = q->max_resp_ms > ANSWER_MIN_MS ? q->max_resp_ms : ANSWER_MIN_MS;
-	uint64_t when = soon(t, now, max);
 
-	if (when < *timer)
-		arm(t, timer, when);
+	if (*timer > now + max * MS)
+		arm(t, timer, soon(t, now, max));
+}
+
+/** About a group, on the link of the query alone. What other links wait for may come sooner. */
+static void
+answer_group(struct net_groups *t, struct group *g, const struct link *l, const struct net_igmp *q,
+	uint64_t now)
+{
+	g->answer_links |= l->bit;
+	answer_soon(t, &g->answer_at, q, now);
 }
 
 /** In older versions each group has a delay of its own: another member may answer first. */
@@ -414,7 +528,7 @@ answer_each(struct net_groups *t, const struct link *l, const struct net_igmp *q
 	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (struct group *g = t->bucket[i]; g != NULL; g = g->next)
 			if (g->joins != 0 && of_link(g, l) && reportable(&g->ip))
-				answer_soon(t, &g->answer_at, q, now);
+				answer_group(t, g, l, q, now);
 }
 
 static void
@@ -438,7 +552,7 @@ queried(struct net_groups *t, struct link *l, const struct net_igmp *q, uint64_t
 	}
 	count(t, NET_GROUP_N_QUERIES);
 	if (l->answer_at == NEVER || l->answer_at > now + q->max_resp_ms * MS)
-		answer_soon(t, &g->answer_at, q, now);
+		answer_group(t, g, l, q, now);
 }
 
 /** Somebody else has answered: in older versions that is enough (RFC 2236 3). */
@@ -447,9 +561,11 @@ reported(struct net_groups *t, const struct link *l, const struct net_igmp *r, u
 {
 	struct group *g = *place(t, &r->group);
 
-	if (g == NULL || link_version(l, now) == 3 || g->answer_at == NEVER)
+	if (g == NULL || link_version(l, now) == 3 || !(g->answer_links & l->bit))
 		return;
-	g->answer_at = NEVER;
+	g->answer_links &= ~l->bit;
+	if (g->answer_links == 0)
+		g->answer_at = NEVER;
 	count(t, NET_GROUP_N_SUPPRESSED);
 }
 
@@ -493,10 +609,45 @@ tick_group(struct net_groups *t, struct group *g, uint64_t now)
 	else if (g->change_at < t->due)
 		t->due = g->change_at;
 	if (g->answer_at <= now) {
+		uint64_t links = g->answer_links;
+
 		g->answer_at = NEVER;
-		report_group(t, g, NET_IGMP_IS_EXCLUDE, now);
+		g->answer_links = 0;
+		report_group(t, g, links, NET_IGMP_IS_EXCLUDE, now);
 	} else if (g->answer_at < t->due) {
 		t->due = g->answer_at;
+	}
+}
+
+/** False: enough has been said. */
+static bool
+tick_bucket(struct net_groups *t, uint32_t b, uint64_t now)
+{
+	for (struct group **at = &t->bucket[b], *g; (g = *at) != NULL;) {
+		if (t->tick_sent >= TICK_REPORTS)
+			return false;
+		tick_group(t, g, now);
+		forget_left(t, at);
+		if (*at == g)
+			at = &g->next;
+	}
+	return true;
+}
+
+/** Where it ends early, the next tick goes on. */
+static void
+tick_groups(struct net_groups *t, uint64_t now)
+{
+	t->tick_sent = 0;
+	for (uint32_t i = 0; i < BUCKETS; i++) {
+		uint32_t b = (t->cursor + i) % BUCKETS;
+
+		if (tick_bucket(t, b, now))
+			continue;
+		t->cursor = b;
+		if (t->due > now + TICK_MS * MS)
+			t->due = now + TICK_MS * MS;
+		return;
 	}
 }
 
@@ -515,13 +666,7 @@ net_groups_tick(struct net_groups *t, uint64_t now_ns)
 		else if (l->answer_at < t->due)
 			t->due = l->answer_at;
 	}
-	for (uint32_t i = 0; i < BUCKETS; i++)
-		for (struct group **at = &t->bucket[i], *g; (g = *at) != NULL;) {
-			tick_group(t, g, now_ns);
-			forget_left(t, at);
-			if (*at == g)
-				at = &g->next;
-		}
+	tick_groups(t, now_ns);
 }
 
 uint64_t

@@ -42,9 +42,9 @@ struct net_groups *net_groups_new(const struct net_iface *iface, uint16_t port, 
 /** Says nothing; net_groups_leave_all() does. */
 void net_groups_free(struct net_groups *t);
 
-/** Joins are counted: the first one is told. 0, -EINVAL: not a group of hosts, -ENOMEM. */
+/** Joins are counted: the first one is told. 1: it was that, 0, -EINVAL: no group, -ENOMEM. */
 int net_group_join(struct net_groups *t, const struct net_ip *ip, uint64_t now_ns);
-/** The last leave is told. -ENOENT. */
+/** The last leave is told. 1: it was that, 0, -ENOENT. */
 int net_group_leave(struct net_groups *t, const struct net_ip *ip, uint64_t now_ns);
 /** Groups that are joined, at most `max` of them; how many there are. For the port's filter. */
 uint32_t net_groups_list(const struct net_groups *t, struct net_ip *ips, uint32_t max);

@@ -62,9 +62,9 @@ member(struct worker_device *d, uint32_t port, const struct net_ip *ip, bool joi
 	uint64_t now = ctl_now(d);
 	int err = join ? net_group_join(t, ip, now) : net_group_leave(t, ip, now);
 
-	if (err == 0)
+	if (err == 1) /* the first join, the last leave */
 		filter(d, port);
-	return err;
+	return err < 0 ? err : 0;
 }
 
 /* ---- own addresses ---------- */
