@@ -20,11 +20,15 @@
 
 struct ctl_cm_mad {
 	STAILQ_ENTRY(ctl_cm_mad) link;
-	struct roce_cm_av av;
-	uint8_t mad[ROCE_MAD_LEN];
+	bool answer;
+	struct roce_cm_av av;	/* of one that is no answer */
+	struct roce_mad way;	/* an answer's: what it answers; data is the MAD that leaves */
 };
 
-/* It answers what is being looked at: by the way that has come, which needs no state. */
+/*
+ * It answers what is being looked at: by the way that has come, now or later, which needs no state.
+ * To ask for the sender's address would give a neighbour to whomever a stranger says that he is.
+ */
 static bool
 is_answer(const struct worker_device *d, const struct roce_cm_av *av)
 {
@@ -77,14 +81,18 @@ may_now(struct ctl_cm *cm, uint64_t now)
 }
 
 static bool
-enqueue(struct ctl_cm *cm, const struct roce_cm_av *av, const uint8_t *mad, uint32_t max)
+enqueue(struct ctl_cm *cm, const struct roce_cm_av *av, const uint8_t *mad, bool answer)
 {
+	const uint32_t max = answer ? MAX_ANSWERS : MAX_QUEUED;
 	struct ctl_cm_mad *m = cm->num_mads < max ? malloc(sizeof(*m)) : NULL;
 
 	if (m == NULL)
 		return false;
+	m->answer = answer;
 	m->av = *av;
-	memcpy(m->mad, mad, sizeof(m->mad));
+	if (answer)
+		m->way = *cm->rx;
+	memcpy(m->way.data, mad, sizeof(m->way.data));
 	STAILQ_INSERT_TAIL(&cm->mads, m, link);
 	cm->num_mads++;
 	return true;
@@ -97,8 +105,18 @@ ctl_cm_mad_send(void *ctx, const struct roce_cm_av *av, const uint8_t *mad)
 	bool answer = is_answer(d, av);
 
 	if (!STAILQ_EMPTY(&d->cm.mads) || !may_now(&d->cm, ctl_now(d)))
-		return enqueue(&d->cm, av, mad, answer ? MAX_ANSWERS : MAX_QUEUED);
+		return enqueue(&d->cm, av, mad, answer);
 	return answer ? ctl_gsi_reply(d, d->cm.rx, mad) == 0 : send_by_route(d, av, mad);
+}
+
+/* What is lost here is sent again in time. */
+static void
+send_queued(struct worker_device *d, const struct ctl_cm_mad *m)
+{
+	if (m->answer)
+		ctl_gsi_reply(d, &m->way, m->way.data);
+	else
+		send_by_route(d, &m->av, m->way.data);
 }
 
 void
@@ -109,7 +127,7 @@ ctl_cm_mad_run(struct worker_device *d, uint64_t now)
 	while ((m = STAILQ_FIRST(&d->cm.mads)) != NULL && may_now(&d->cm, now)) {
 		STAILQ_REMOVE_HEAD(&d->cm.mads, link);
 		d->cm.num_mads--;
-		send_by_route(d, &m->av, m->mad); /* what is lost here is sent again in time */
+		send_queued(d, m);
 		free(m);
 	}
 }

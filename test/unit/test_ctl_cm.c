@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections by ids: made, refused, ended, from one context to itself by the hairpin. */
 #include "ctl_cm_fixture.h"
+#include "roce_gsi.h"
+#include "worker_priv.h"
 
 struct conn {
 	struct chan ch;
@@ -557,6 +559,44 @@ START_TEST(connect__again_at_once)
 }
 END_TEST
 
+/** Frames that the port brought back and that were to another station. */
+static uint64_t
+for_others(void)
+{
+	uint64_t n = 0;
+
+	for (uint32_t w = 0; w < FX_WORKERS; w++)
+		n += counter_read(&worker_get(fx_dev, w)->counter[WORKER_C_DROP_MAC]);
+	return n;
+}
+
+/* Answers above the rate go back to the station they came from, and nobody is asked for an address
+ * of which nothing is known but that a stranger wrote it. */
+START_TEST(flood__answers_need_no_neighbour)
+{
+	const struct roce_cm_msg dreq = {.attr = ROCE_CM_DREQ, .local_id = 1, .remote_id = 2};
+	struct roce_mad mad = {.smac = {{2, 0, 0, 0, 0, 9}}, .vlan_tci = NET_VLAN_NONE,
+		.pkey = 0xffff};
+
+	ck_assert_int_eq(net_ip_parse("192.0.2.1", &mad.dst), 0);
+	ck_assert_int_eq(net_ip_parse("192.0.2.10", &mad.src), 0);
+	ck_assert_int_eq(roce_cm_emit(&dreq, mad.data), 0);
+	fx_dev->cm.mad_time = ctl_now(fx_dev) + UINT64_C(1000000000); /* the burst is used up */
+	for (unsigned int i = 0; i < 200; i++) {
+		fx_dev->gsi_rx(fx_dev, &mad); /* DREPs: nobody's connection */
+		mad.src.b[15]++;
+	}
+	ck_assert_uint_eq(fx_dev->cm.num_mads, 200);
+	ck_assert_uint_eq(for_others(), 0);
+	jump_seconds(2);
+	while (fx_dev->cm.num_mads != 0)
+		fx_step();
+	for (int i = 0; i < 20; i++)
+		fx_step();
+	ck_assert_uint_eq(for_others(), 200);
+}
+END_TEST
+
 FX_MAIN("ctl_cm", setup, cm_teardown, request__says_who_and_what, connect__moves_both_qps,
 	accept__binds_where_the_request_came, disconnect__ends_both_and_then_timewait,
 	qpn__rests_as_long_as_the_connection, connect__nobody_listens, reject__says_why,
@@ -564,4 +604,4 @@ FX_MAIN("ctl_cm", setup, cm_teardown, request__says_who_and_what, connect__moves
 	destroy__while_the_request_is_out, connect__peer_is_dead, disconnect__peer_is_dead,
 	established__by_data, connect__qps_of_the_application, connect__whose_qp,
 	migrate__events_go_along, death__of_the_listener, death__of_a_connected_peer,
-	connect__again_at_once)
+	connect__again_at_once, flood__answers_need_no_neighbour)
