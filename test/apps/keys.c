@@ -278,12 +278,13 @@ again(void)
 	ex_check(rnic_free(device.ctx, arena), "free");
 }
 
-/* A bind that is refused takes its queue pair with it; last. */
+/* A bind that is refused takes its queue pair with it; last. The region is private memory. */
 static void
 refused(struct rnic_mr *mr)
 {
 	struct rnic_send_wr wr;
 	struct rnic_mw *mw;
+	void *p = mr->addr;
 
 	ex_check(rnic_alloc_mw(device.pd, RNIC_MW_TYPE_2, &mw), "window");
 	wr = bind_wr(mw, mr, LEN - 8, 16, RNIC_ACCESS_REMOTE_WRITE);
@@ -292,6 +293,7 @@ refused(struct rnic_mr *mr)
 	MUST(take(&b).status == RNIC_WC_MW_BIND_ERR);
 	ex_check(rnic_dealloc_mw(mw), "dealloc");
 	ex_check(rnic_dereg_mr(mr), "dereg");
+	free(p);
 }
 
 int
@@ -321,7 +323,7 @@ main(int argc, char **argv)
 		fast_registration(mr);
 		flush_and_atomic_write(mr);
 		if (private)
-			refused(mr);
+			refused(mr); /* and freed */
 		else
 			ex_free(&device, mr);
 		if (!private) {

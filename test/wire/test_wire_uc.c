@@ -63,7 +63,7 @@ expect_recv(struct wire *w, uint32_t index, uint32_t len)
 
 	ck_assert_uint_eq(e.wqe_index, index);
 	ck_assert_uint_eq(e.byte_len, len);
-	ck_assert_uint_eq(e.src_opcode, RING_WC_RECV << 24 | WIRE_PEER_QPN);
+	ck_assert_uint_eq(e.src_opcode, (uint32_t)RING_WC_RECV << 24 | WIRE_PEER_QPN);
 	ck_assert_int_eq(memcmp(w->mem + RECV_AT(index), data, len < 1024 ? len : 1024), 0);
 }
 
