@@ -19,7 +19,9 @@
 #define CM_MRA_CODE_MAX 25	/* 137 s: its patience */
 #define CM_TIMEWAIT_CODE_MAX 23 /* 34 s */
 #define CM_EXPIRE_MIN UINT64_C(30000000000)
-#define CM_EXPIRE_MAX UINT64_C(1200000000000)
+#define CM_STRANGER_NS UINT64_C(120000000000) /* for one who has sent but a REQ */
+#define CM_REP_CODE_MAX 20 /* 4.3 s: between our REPs or DREQs, on the passive side */
+#define CM_REP_MIN_NS UINT64_C(100000000)
 #define CM_RESOLVED_NS UINT64_C(10000000000) /* twice Linux's interval of SIDR_REQs */
 #define CM_BUSY_NS UINT64_C(10000000)	     /* until the next attempt when sending failed */
 #define CM_BUSY_MAX 200			     /* such attempts, then it counts as sent */
@@ -73,6 +75,7 @@ struct roce_cm_conn {
 	uint64_t tid, service_id;
 	uint64_t interval; /* ns between repetitions */
 	uint64_t patience; /* passive: ns until an unanswered request expires */
+	uint64_t stranger_until; /* passive: the end, unless more has come than the REQ */
 	uint32_t local_id, remote_id; /* 0: not known */
 	uint32_t local_qpn, dest_qpn; /* 0: none lent, not known */
 	uint32_t rq_psn, sq_psn;
@@ -231,6 +234,8 @@ bool cm_av_ok(const struct roce_cm_av *av);
 /* ---- roce_cm_timer.c ---------- */
 
 void cm_arm(struct roce_cm_conn *c, uint64_t deadline);
+/** Whether nothing of the peer has named our id yet: its address may be forged. */
+bool cm_is_stranger(const struct roce_cm_conn *c);
 void cm_disarm(struct roce_cm_conn *c);
 /** ns of a code that a peer has named, cut to CM_CODE_MIN .. max. */
 uint64_t cm_code_ns(unsigned int code, unsigned int max);

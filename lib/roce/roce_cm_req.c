@@ -185,11 +185,12 @@ conn_fill(struct roce_cm_conn *c, const struct roce_cm_msg *m)
 	c->packet_life = c->timeout ? c->timeout - 1 : 0;
 	c->failover = names_alternate(q);
 	c->max_retries = q->max_cm_retries;
-	c->interval = cm_code_ns(q->local_response_timeout, CM_RESPONSE_CODE_MAX);
+	c->interval = cm_code_ns(q->local_response_timeout, CM_REP_CODE_MAX);
+	c->interval = RTE_MAX(c->interval, CM_REP_MIN_NS);
 	c->patience = (q->max_cm_retries + 1u) *
 		      (cm_code_ns(q->remote_response_timeout, CM_RESPONSE_CODE_MAX) +
 		       2 * cm_code_ns(c->packet_life, CM_RESPONSE_CODE_MAX));
-	c->patience = RTE_MIN(RTE_MAX(c->patience, CM_EXPIRE_MIN), CM_EXPIRE_MAX);
+	c->patience = RTE_MIN(RTE_MAX(c->patience, CM_EXPIRE_MIN), CM_STRANGER_NS);
 	c->av.flow_label = q->primary.flow_label;
 	c->av.sl = q->primary.sl;
 	c->av.tclass = q->primary.tclass;
@@ -249,6 +250,7 @@ admit(struct roce_cm_listener *l, const struct roce_cm_msg *m, const struct roce
 	cm_add_remote_id(c);
 	cm_add_remote_qpn(c);
 	cm_set_state(c, ROCE_CM_REQ_RCVD);
+	c->stranger_until = now + CM_STRANGER_NS;
 	cm_arm(c, now + c->patience);
 	ev->type = ROCE_CM_EV_REQ;
 	ev->service_id = c->service_id;

@@ -5,6 +5,7 @@
  *   REQ_SENT, REP_SENT, DREQ_SENT, SIDR_REQ_SENT   the message again, after the last retry the
  *     and the states after an MRA                   end; an MRA moves it once a transmission
  *   REQ_RCVD, MRA_REQ_SENT, SIDR_REQ_RCVD           the peer no longer waits: the end
+ *     but SIDR_REQ_RCVD, and REP_SENT               and two minutes after the REQ anyway
  *   TIMEWAIT                                        packets are gone: the QPN is free
  *   SIDR_RESOLVED                                   no repeated question any more
  *   IDLE, REP_RCVD, MRA_REP_SENT, ESTABLISHED       none: the owner, or the QP, will tell
@@ -18,9 +19,17 @@
 #include "roce_cm_priv.h"
 #include "roce_code.h"
 
+bool
+cm_is_stranger(const struct roce_cm_conn *c)
+{
+	return !c->active && !c->sidr && cm_in(c, S_REQ_IN | S(REP_SENT));
+}
+
 void
 cm_arm(struct roce_cm_conn *c, uint64_t deadline)
 {
+	if (cm_is_stranger(c))
+		deadline = RTE_MIN(deadline, c->stranger_until);
 	wheel_arm(&c->cm->wheel, &c->timer, deadline);
 }
 
@@ -74,6 +83,10 @@ give_up(struct roce_cm_conn *c, uint64_t now)
 static void
 repeat(struct roce_cm_conn *c, uint64_t now)
 {
+	if (cm_is_stranger(c) && now >= c->stranger_until) {
+		give_up(c, now);
+		return;
+	}
 	if (c->busy) { /* it never went out */
 		cm_send_again(c, now);
 		return;

@@ -13,9 +13,11 @@ END_TEST
 /* What a peer names neither floods the network nor holds memory for hours. */
 START_TEST(peer__cannot_choose_any_interval)
 {
-	static const uint8_t codes[][2] = { { 0, 8 }, { 12, 12 }, { 31, 24 } };
+	static const uint8_t codes[][2] = { { 0, 0 }, { 12, 0 }, { 16, 16 }, { 31, 20 } };
 
-	for (unsigned int i = 0; i < 3; i++) {
+	for (unsigned int i = 0; i < RTE_DIM(codes); i++) {
+		const uint64_t interval = codes[i][1] ? UINT64_C(4096) << codes[i][1] :
+							100 * CM_MS;
 		struct cm_fix *f = cm_fix_new(NULL);
 		struct roce_cm_msg m = cm_msg_req(f);
 		const struct roce_cm_accept a = cm_accept_default();
@@ -28,9 +30,9 @@ START_TEST(peer__cannot_choose_any_interval)
 		cm_in_mad(f, &m);
 		c = cm_told(f, ROCE_CM_EV_REQ)->conn;
 		ck_assert_uint_ge(c->timer.deadline - f->now, CM_EXPIRE_MIN);
-		ck_assert_uint_le(c->timer.deadline - f->now, CM_EXPIRE_MAX);
+		ck_assert_uint_le(c->timer.deadline - f->now, 120 * CM_SEC);
 		ck_assert_int_eq(roce_cm_accept(c, &a, f->now), 0);
-		ck_assert_uint_eq(c->timer.deadline - f->now, UINT64_C(4096) << codes[i][1]);
+		ck_assert_uint_eq(c->timer.deadline - f->now, interval);
 		ck_assert_int_eq(roce_cm_established(f->cm, CM_US_QPN, f->now), 0);
 		cm_told(f, ROCE_CM_EV_ESTABLISHED);
 		ck_assert_int_eq(roce_cm_disconnect(c, NULL, 0, f->now), 0);
@@ -39,6 +41,68 @@ START_TEST(peer__cannot_choose_any_interval)
 		cm_told(f, ROCE_CM_EV_DISCONNECTED);
 		ck_assert_uint_le(c->timer.deadline - f->now, UINT64_C(4096) << 23);
 		ck_assert_uint_ge(c->timer.deadline - f->now, UINT64_C(4096) << 8);
+		cm_let_go(f, c);
+		cm_fix_end(f);
+	}
+}
+END_TEST
+
+static struct roce_cm_conn *
+slow_stranger(struct cm_fix *f, struct roce_cm_msg *m)
+{
+	*m = cm_msg_req(f);
+	cm_listen(f);
+	m->req.local_response_timeout = m->req.remote_response_timeout = 31;
+	m->req.primary.ack_timeout = 31;
+	cm_in_mad(f, m);
+	return cm_told(f, ROCE_CM_EV_REQ)->conn;
+}
+
+/* Repeated or not: a REQ that nobody answers here is held for two minutes. */
+START_TEST(stranger__cannot_hold_a_request)
+{
+	struct cm_fix *f = cm_fix_new(NULL);
+	struct roce_cm_msg m;
+	struct roce_cm_conn *c = slow_stranger(f, &m);
+
+	for (unsigned int i = 0; i < 11; i++) {
+		cm_pass(f, 10 * CM_SEC);
+		cm_in_mad(f, &m);
+		cm_sent(f, ROCE_CM_MRA);
+	}
+	cm_pass(f, 10 * CM_SEC - 10000);
+	cm_quiet(f);
+	cm_pass(f, 20000);
+	ck_assert_int_eq(cm_told(f, ROCE_CM_EV_UNREACHABLE)->ev.status, -ECANCELED);
+	cm_let_go(f, c);
+	cm_fix_end(f);
+}
+END_TEST
+
+/* Nor do accepts make it longer; a message that names our id does. */
+START_TEST(stranger__until_heard_of)
+{
+	for (unsigned int heard = 0; heard < 2; heard++) {
+		struct cm_fix *f = cm_fix_new(NULL);
+		const struct roce_cm_accept a = cm_accept_default();
+		struct roce_cm_msg m;
+		struct roce_cm_conn *c = slow_stranger(f, &m);
+
+		cm_pass(f, 100 * CM_SEC);
+		ck_assert_int_eq(roce_cm_accept(c, &a, f->now), 0);
+		if (heard) {
+			m = cm_msg(ROCE_CM_MRA, c->local_id);
+			m.mra.about = ROCE_CM_ABOUT_REP;
+			m.mra.timeout = 23;
+			cm_in_mad(f, &m);
+			cm_told(f, ROCE_CM_EV_MRA);
+		}
+		cm_pass(f, 20 * CM_SEC + 20000);
+		cm_state_is(c, heard ? ROCE_CM_MRA_REP_RCVD : ROCE_CM_TIMEWAIT);
+		if (!heard)
+			ck_assert_int_eq(cm_told(f, ROCE_CM_EV_UNREACHABLE)->ev.status,
+					 -ETIMEDOUT);
+		f->out_tail = f->out_head;
 		cm_let_go(f, c);
 		cm_fix_end(f);
 	}
@@ -116,6 +180,8 @@ END_TEST
 UNIT_MAIN("roce_cm_timer",
 	code__is_cut,
 	peer__cannot_choose_any_interval,
+	stranger__cannot_hold_a_request,
+	stranger__until_heard_of,
 	retries__as_the_peer_says,
 	idle__has_none,
 	timers__in_portions)
