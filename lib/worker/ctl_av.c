@@ -33,9 +33,8 @@ hairpin(struct worker_device *d, uint32_t owner, const struct net_ip *dst, struc
 	return out->neigh != NULL ? 0 : -ENOMEM;
 }
 
-/* The first or last address of a subnet of the port: the old and the new broadcast. */
-static bool
-is_broadcast(const struct worker_device *d, uint32_t port, uint16_t vid, const struct net_ip *dst)
+bool
+ctl_net_broadcast(const struct worker_device *d, uint32_t port, int vid, const struct net_ip *dst)
 {
 	const struct net_iface_view *v = net_iface_get(&d->sh.iface[port]);
 
@@ -49,7 +48,7 @@ is_broadcast(const struct worker_device *d, uint32_t port, uint16_t vid, const s
 			continue; /* 31 and 32 bits leave no room for them (RFC 3021) */
 		host = UINT32_MAX >> (a->plen - NET_PREFIX_V4);
 		of_dst = rte_be_to_cpu_32(net_ip_v4(dst)) & host;
-		if (a->vid == vid && net_ip_in_prefix(dst, &a->ip, a->plen) &&
+		if ((vid < 0 || a->vid == vid) && net_ip_in_prefix(dst, &a->ip, a->plen) &&
 			(of_dst == 0 || of_dst == host))
 			return true;
 	}
@@ -130,7 +129,7 @@ path_resolve(struct worker_device *d, struct ctl_client *c, const struct ring_ct
 	owner = ctl_net_owner(d, &dst);
 	if (owner >= 0)
 		return hairpin(d, (uint32_t)owner, &dst, out);
-	if (is_broadcast(d, out->port, g->vid, &dst))
+	if (ctl_net_broadcast(d, out->port, g->vid, &dst))
 		return -EINVAL;
 	err = next_hop(d, out->port, g->vid, &dst, &hop);
 	if (err < 0)

@@ -69,19 +69,8 @@ ip_broadcast(const struct worker_device *d, const struct net_ip *ip)
 	if (net_ip_v4(ip) == RTE_BE32(0xffffffff))
 		return true;
 	for (uint32_t p = 0; p < d->sh.num_ports; p++) {
-		const struct net_iface_view *v = net_iface_get(&d->sh.iface[p]);
-
-		for (unsigned int i = 0; i < v->n_addr; i++) {
-			const struct net_ifaddr *a = &v->addr[i];
-			uint32_t host;
-
-			if (!net_ip_is_v4(&a->ip) || a->plen >= 127)
-				continue; /* 31 and 32 bits leave no room for one (RFC 3021) */
-			host = UINT32_MAX >> (a->plen - NET_PREFIX_V4);
-			if (net_ip_in_prefix(ip, &a->ip, a->plen) &&
-				(rte_be_to_cpu_32(net_ip_v4(ip)) & host) == host)
-				return true;
-		}
+		if (ctl_net_broadcast(d, p, -1, ip))
+			return true;
 	}
 	return false;
 }

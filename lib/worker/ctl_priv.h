@@ -792,6 +792,12 @@ void ctl_net_rx(struct worker_device *d, uint16_t port, struct rte_mbuf *m);
 int ctl_net_transmit(struct worker_device *d, uint32_t worker, uint16_t port, struct rte_mbuf *m);
 /** The port that owns an address, or -1. */
 int ctl_net_owner(const struct worker_device *d, const struct net_ip *ip);
+/**
+ * Whether it is the first or last address of a subnet of the port, on that VLAN, or -1: any: the
+ * old and the new broadcast.
+ */
+bool ctl_net_broadcast(const struct worker_device *d, uint32_t port, int vid,
+	const struct net_ip *dst);
 /** The GID of that address and VLAN on a port, or -1. */
 int ctl_net_gid(const struct worker_device *d, uint32_t port, const struct net_ip *ip,
 		uint16_t vid);
